@@ -1,0 +1,4 @@
+//! Attempt fencing, recovery after a restart and a continuation guard for people who run coding agents.
+
+pub mod protocol;
+pub mod seam;

@@ -1,0 +1,221 @@
+//! Every code an answer can carry, with its exit status and its meaning: one table.
+//!
+//! `docs/CODES.md` is generated from this table, and a test keeps the two equal.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// The exit status of a call. 1 and 2 are never used: agents read 2 as "block", and 1 is any crash.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum Exit {
+    /// Done, or the question is answered.
+    Done = 0,
+    /// A rule says no.
+    Refused = 10,
+    /// Evidence is missing or contradictory.
+    Unresolved = 11,
+    /// Something is still owed; ask again.
+    Pending = 12,
+    /// The call itself is wrong.
+    Usage = 64,
+    /// Data is unreadable, damaged or of a newer format; nothing was written.
+    Data = 65,
+    /// A bug.
+    Internal = 70,
+    /// The change was made visible but could not be proven durable, or its answer could not be delivered.
+    Uncertain = 71,
+    /// An I/O error; the old state stands.
+    Io = 74,
+    /// A lock was not free in time; nothing was changed.
+    Busy = 75,
+}
+
+impl Exit {
+    /// The number.
+    pub fn number(self) -> u8 {
+        self as u8
+    }
+}
+
+macro_rules! codes {
+    ($($variant:ident = $text:literal, $exit:ident, $meaning:literal;)+) => {
+        /// What an answer says, in one stable word.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        #[allow(missing_docs, reason = "the table gives each code its meaning")]
+        pub enum Code { $($variant,)+ }
+
+        impl Code {
+            /// Every code, in the order of the table.
+            pub const ALL: &[Self] = &[$(Self::$variant,)+];
+
+            /// The word.
+            pub fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => $text,)+ }
+            }
+
+            /// The exit status an answer with this code has.
+            pub fn exit(self) -> Exit {
+                match self { $(Self::$variant => Exit::$exit,)+ }
+            }
+
+            /// What it means, for people.
+            pub fn meaning(self) -> &'static str {
+                match self { $(Self::$variant => $meaning,)+ }
+            }
+        }
+    };
+}
+
+codes! {
+    // Done.
+    Ok = "ok", Done, "the question is answered";
+    Reserved = "reserved", Done, "the task exists now, queued, with a fresh proven attempt";
+    Launched = "launched", Done, "the queued task is starting, and the caller is its only launcher";
+    Rotated = "rotated", Done, "the task has a fresh attempt";
+    Registered = "registered", Done, "the send is registered as pending; it may not start a turn yet";
+    Enqueued = "enqueued", Done, "the send lies in the agent's queue; it asks the gate again before it starts";
+    AlreadyEnqueued = "already-enqueued", Done, "the send was enqueued before; nothing changed";
+    Admitted = "admitted", Done, "the turn may start, once";
+    Stopped = "stopped", Done, "admission is shut and nothing is in flight";
+    Stopping = "stopping", Done, "admission is shut; what is owed is still running (12 when `--wait` ran out)";
+    AlreadyStopped = "already-stopped", Done, "an earlier Stop or settlement stands; only the stop epoch was raised";
+    AlreadyStopping = "already-stopping", Done, "joined a Stop that still waits for what is owed";
+    Settled = "settled", Done, "the attempt is settled: nothing can publish for it any more";
+    TurnSettled = "turn-settled", Done, "the turn is discharged";
+    SendSettled = "send-settled", Done, "the send is discharged without a turn";
+    CleanupPaid = "cleanup-paid", Done, "the cleanup is paid";
+    AlreadySettled = "already-settled", Done, "it was settled before; nothing changed";
+    ReportAccepted = "report-accepted", Done, "the report is kept and the task is reported";
+    AlreadyReported = "already-reported", Done, "the attempt published this very report before; nothing changed";
+    Claimed = "claimed", Done, "the attempt is retired for this checkpoint; the nonce can be spent once";
+    Recovered = "recovered", Done, "the pass did what may be done without guessing";
+
+    // Refused.
+    NoTaskRecord = "no-task-record", Refused, "there is no row for this task (in `inspect`: a reason, exit 0)";
+    TaskExists = "task-exists", Refused, "the task id is taken, for ever";
+    Retired = "retired", Refused, "the attempt was retired for a workflow step; start a new task instead";
+    StaleAttempt = "stale-attempt", Refused, "the task has another attempt now";
+    StaleLaunch = "stale-launch", Refused, "the queued row was taken over by another launcher, or changed its attempt";
+    StaleEpoch = "stale-epoch", Refused, "the task was stopped again since the expected epoch";
+    NotOwner = "not-owner", Refused, "this needs the token of that attempt";
+    NotQueued = "not-queued", Refused, "only a queued task can be launched";
+    NotInterrupted = "not-interrupted", Refused, "only an interrupted task can be reawakened or retired without a report";
+    NotReported = "not-reported", Refused, "only a reported task can be reactivated or retired with its report";
+    NotRunning = "not-running", Refused, "only a starting or running task with open admission can be re-driven";
+    NotLaunched = "not-launched", Refused, "the task was not launched; a gated send is discharged";
+    AttemptClosing = "attempt-closing", Refused, "admission is shut; something is still owed";
+    AttemptSettled = "attempt-settled", Refused, "admission is shut for good; go on with a fresh attempt";
+    AncestorStopped = "ancestor-stopped", Refused, "an ancestor is stopped; a gated send is discharged";
+    AttemptLive = "attempt-live", Refused, "a turn or a send is still in flight; a gated send is discharged";
+    AlreadyAdmitted = "already-admitted", Refused, "this send's turn was allowed before; whoever knows that it never started may settle it";
+    TurnEnded = "turn-ended", Refused, "the send or turn has ended; its id is refused for ever";
+    NoSuchSend = "no-such-send", Refused, "no such send was ever registered here";
+    NoSuchTurn = "no-such-turn", Refused, "no such turn was ever admitted here";
+    NoSuchCleanup = "no-such-cleanup", Refused, "no such cleanup was ever owed here";
+    SendAdmitted = "send-admitted", Refused, "the send has a turn; settle the turn";
+    UnownedSendUsed = "unowned-send-used", Refused, "an attempt without an owner gets one send, and it was used";
+    OwnerAlive = "owner-alive", Refused, "the owner is alive and a turn is in flight";
+    OwnerUnknown = "owner-unknown", Refused, "nobody can tell whether the owner is gone (in `inspect`: a reason, exit 0)";
+    OwnerPidUnreadable = "owner-pid-unreadable", Refused, "the process given as owner cannot be read now";
+    SourceNotTrue = "source-not-true", Refused, "the receipt source asked for is not what happened";
+    LateReport = "late-report", Refused, "the report does not count; it is kept under `late/`, and counted on the row";
+    NoReport = "no-report", Refused, "there is no report to show";
+    ReportPublished = "report-published", Refused, "a report exists, so the attempt cannot be retired without one";
+    ReportNotBound = "report-not-bound", Refused, "the report was not published by the current attempt";
+    CheckpointMismatch = "checkpoint-mismatch", Refused, "the task works for another run, step, input or parent";
+    ClaimLost = "claim-lost", Refused, "the attempt is claimed for another checkpoint";
+    ClaimSpent = "claim-spent", Refused, "the claim was spent; the replacement exists";
+    NotClaimed = "not-claimed", Refused, "the task to be replaced has no claim";
+    StaleNonce = "stale-nonce", Refused, "a later grant of the claim voided this nonce";
+    LegacyNotNeeded = "legacy-not-needed", Refused, "a task without an attempt id is not claimed";
+    RequestIdReused = "request-id-reused", Refused, "this request id was used for another call";
+    TokenFileExists = "token-file-exists", Refused, "the token file exists; a token is never written over";
+    OutcomeDiffers = "outcome-differs", Refused, "the outcome is not the expected one";
+
+    // Unresolved: the reasons `inspect` gives, and what a command that needs the evidence answers.
+    Unresolved = "unresolved", Unresolved, "evidence is missing or contradictory; `reasonCode` names it";
+    LegacyNoAttemptId = "legacy-no-attempt-id", Unresolved, "the task comes from a time before attempts had ids";
+    UnownedNoReceipt = "unowned-no-receipt", Unresolved, "no receipt proves that this attempt is over";
+    ReceiptUnreadable = "receipt-unreadable", Unresolved, "the receipt cannot be read, or is not this attempt's";
+    ReportUnreadable = "report-unreadable", Unresolved, "a report is missing, damaged, or not the one the row names";
+    OwnedUnsettled = "owned-unsettled", Unresolved, "the attempt has an owner that has not settled it";
+    OwnerDeadUnsettled = "owner-dead-unsettled", Unresolved, "the owner is dead and the attempt is not settled";
+    LineageUnproven = "lineage-unproven", Unresolved, "an earlier attempt was never proven over, so nothing proves this one is";
+    NoSettlementEvidence = "no-settlement-evidence", Unresolved, "neither a receipt nor the owner's own settlement";
+    ReportAfterSettlement = "report-after-settlement", Unresolved, "ALARM: a report appeared after the attempt was settled; the claim stands, nothing may be replaced";
+    IdentityChanged = "identity-changed", Unresolved, "the task changed while it was being read";
+    RecoveryIncomplete = "recovery-incomplete", Unresolved, "`--strict`: the pass had to leave something alone";
+
+    // Pending.
+    CleanupPending = "cleanup-pending", Pending, "the attempt is closing; ask again when what is owed is paid";
+    ObligationsOwed = "obligations-owed", Pending, "admission is shut now; turns or cleanups are still owed";
+
+    // Usage.
+    Usage = "usage", Usage, "the call is wrong; the message says where";
+    ReportEmpty = "report-empty", Usage, "the report is blank, or standard input is a terminal";
+    ReportTooLarge = "report-too-large", Usage, "the report is larger than 16 MiB";
+    ReportNotText = "report-not-text", Usage, "the report is not UTF-8";
+
+    // Data.
+    RowUnreadable = "row-unreadable", Data, "the row is damaged, or belongs to another task";
+    NewerVersion = "newer-version", Data, "a newer version wrote this; it is read where that is possible, never written";
+    RootDamaged = "root-damaged", Data, "a part of the root that must exist is missing or damaged";
+    ForeignRoot = "foreign-root", Data, "this folder is not a lychgate root; set LYCHGATE_ROOT to one that is";
+    RootNotYours = "root-not-yours", Data, "the root belongs to another user; it is read, not written";
+    NetworkFilesystem = "network-filesystem", Data, "the root is on a network or FUSE file system, where locks cannot be trusted";
+    LinkRefused = "link-refused", Data, "a symbolic link lies inside the root";
+
+    // The rest.
+    Internal = "internal", Internal, "a bug in lychgate";
+    Uncertain = "uncertain", Uncertain, "visible, but not proven durable; repeat with the same request id";
+    AnswerNotDelivered = "answer-not-delivered", Uncertain, "the change is durable, but its answer could not be printed; repeat with the same request id";
+    Io = "io", Io, "an I/O error; the old state stands";
+    OutputUnusable = "output-unusable", Io, "standard output is closed or cannot be written; nothing was done";
+    Busy = "busy", Busy, "a lock was not free in time; nothing was changed";
+}
+
+impl fmt::Display for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// What a receipt says ended the attempt (rule 30).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ReceiptSource {
+    /// Turns were running when admission was shut, and the last of what was owed has ended.
+    ExecutionSettled,
+    /// Turns had been admitted and all had ended when admission was shut.
+    IdleSettled,
+    /// Launched, and no turn was ever admitted.
+    LaunchFailed,
+    /// Canceled before it was launched.
+    ReservationCanceled,
+    /// The reservation itself failed before it was launched.
+    ReservationFailed,
+}
+
+impl ReceiptSource {
+    /// Every source.
+    pub const ALL: [Self; 5] = [
+        Self::ExecutionSettled,
+        Self::IdleSettled,
+        Self::LaunchFailed,
+        Self::ReservationCanceled,
+        Self::ReservationFailed,
+    ];
+
+    /// The word on disk and in answers.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::ExecutionSettled => "execution-settled",
+            Self::IdleSettled => "idle-settled",
+            Self::LaunchFailed => "launch-failed",
+            Self::ReservationCanceled => "reservation-canceled",
+            Self::ReservationFailed => "reservation-failed",
+        }
+    }
+}

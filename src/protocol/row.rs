@@ -1,0 +1,508 @@
+//! A task's row: the whole truth about one task, as it stands on disk.
+//!
+//! Field names are the ones every reader of the root relies on. Each record keeps the fields it does not
+//! know (`extra`), so that a rewrite by this version loses nothing a newer minor version added.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::codes::ReceiptSource;
+use super::history::History;
+use super::ids::{AttemptId, CleanupId, Name, Nonce, SendId, Timestamp, TurnId};
+use super::requests::RequestLog;
+
+/// Fields of a record that this version does not know and keeps.
+pub type Extra = Map<String, Value>;
+
+/// The status of a task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TaskStatus {
+    /// Reserved; nobody has launched it.
+    Queued,
+    /// Launched; no turn was admitted yet.
+    Starting,
+    /// A turn was admitted.
+    Running,
+    /// Stopped, failed or settled without a report.
+    Interrupted,
+    /// A report counts.
+    Reported,
+}
+
+impl TaskStatus {
+    /// The word on disk and in answers.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Queued => "queued",
+            Self::Starting => "starting",
+            Self::Running => "running",
+            Self::Interrupted => "interrupted",
+            Self::Reported => "reported",
+        }
+    }
+}
+
+/// The workflow step a task works for.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct WorkflowTask {
+    /// The run.
+    pub run_id: Name,
+    /// The step of the run.
+    pub step_id: Name,
+    /// Which input the step was started with.
+    pub input_hash: Name,
+    /// Unknown fields.
+    #[serde(flatten)]
+    pub extra: Extra,
+}
+
+/// A process on this machine, named so that a later process can tell whether it is gone (hazard H8).
+/// What could not be read when it was recorded is absent, and proves nothing.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ProcessRef {
+    /// The process id as its recorder saw it.
+    pub pid: u32,
+    /// Start time in clock ticks after boot, as the recorder's time namespace counts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start_ticks: Option<u64>,
+    /// `/etc/machine-id`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub machine_id: Option<String>,
+    /// The kernel's boot id, recorded only if it provably came from the kernel.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub boot_id: Option<String>,
+    /// The recorder's pid namespace.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pid_namespace: Option<String>,
+    /// The recorder's time namespace.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time_namespace: Option<String>,
+}
+
+/// Who holds an attempt's token, as far as it was said.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Owner {
+    /// A name for people. Never authority (case A17).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// The process whose death can be proven.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub process: Option<ProcessRef>,
+    /// Unknown fields.
+    #[serde(flatten)]
+    pub extra: Extra,
+}
+
+/// How an attempt's id was published.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Origin {
+    /// `reserve`.
+    Reserve,
+    /// `rotate --as launch` by somebody who did not hold the token.
+    Launch,
+    /// `rotate --as reawaken`.
+    Reawaken,
+    /// `rotate --as reactivate`.
+    Reactivate,
+    /// `rotate --as startup`, or `recover`.
+    Startup,
+    /// Taken over from a root that knew no attempts.
+    Import,
+}
+
+impl Origin {
+    /// The word on disk and in answers.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Reserve => "reserve",
+            Self::Launch => "launch",
+            Self::Reawaken => "reawaken",
+            Self::Reactivate => "reactivate",
+            Self::Startup => "startup",
+            Self::Import => "import",
+        }
+    }
+}
+
+/// A person's word, recorded, that a rotation went ahead beside what could not be proven over.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct UnprovenOverride {
+    /// Who, as far as the caller said (`--owner`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
+    /// When.
+    pub at: Timestamp,
+    /// The turns of earlier attempts that were not discharged then.
+    #[serde(default)]
+    pub beside_turns: Vec<TurnId>,
+}
+
+/// The current attempt.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Attempt {
+    /// How its id was published.
+    pub origin: Origin,
+    /// Whether a token exists for it (rule 49).
+    pub owned: bool,
+    /// Whether its settlement may leave a receipt. Fixed when the id was published (rule 14).
+    pub receipt_eligible: bool,
+    /// Why it is or is not eligible, for people.
+    pub reason: String,
+    /// When its id was published.
+    pub since: Timestamp,
+    /// Who owns it, as far as was said.
+    #[serde(default)]
+    pub owner: Owner,
+    /// Whether a turn was ever admitted under it.
+    #[serde(default)]
+    pub ever_admitted: bool,
+    /// Whether its single send without a token was registered (unowned attempts only).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unowned_send_used: bool,
+    /// Set when it was rotated with `--unproven`: turns of earlier attempts do not shut its gate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unproven_override: Option<UnprovenOverride>,
+    /// Unknown fields.
+    #[serde(flatten)]
+    pub extra: Extra,
+}
+
+/// How far a send has come. A discharged send is not kept: its id is refused for ever by its counter.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", rename_all_fields = "camelCase", tag = "state")]
+pub enum SendState {
+    /// Registered.
+    Pending,
+    /// Lies in an agent's own queue.
+    Enqueued,
+    /// Its turn was allowed to start, and has not ended.
+    Admitted {
+        /// The turn.
+        turn_id: TurnId,
+        /// When it was admitted.
+        admitted_at: Timestamp,
+    },
+}
+
+/// One undischarged send.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Send {
+    /// Its id.
+    pub send_id: SendId,
+    /// The attempt it was registered under; never another one (rule 37).
+    pub attempt_id: AttemptId,
+    /// Whether that attempt has a token.
+    pub owned: bool,
+    /// How far it has come.
+    #[serde(flatten)]
+    pub state: SendState,
+    /// The caller's word for it, for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
+    /// When it was registered.
+    pub since: Timestamp,
+}
+
+impl Send {
+    /// Its turn, if one was admitted.
+    pub fn turn(&self) -> Option<&TurnId> {
+        match &self.state {
+            SendState::Admitted { turn_id, .. } => Some(turn_id),
+            SendState::Pending | SendState::Enqueued => None,
+        }
+    }
+}
+
+/// A named debt of a Stop: something that must be cleaned up before the attempt is settled.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Cleanup {
+    /// What pays it.
+    pub cleanup_id: CleanupId,
+    /// What is being cleaned up, for people.
+    pub name: String,
+    /// The process that owes it, if it was said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub process: Option<ProcessRef>,
+    /// Since when it is owed.
+    pub since: Timestamp,
+}
+
+/// Who shut the admission of an attempt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ClosedBy {
+    /// A Stop: it shuts the descendants too.
+    Stop,
+    /// Its owner's `settle`.
+    Settle,
+    /// `recover`, over a dead owner's idle attempt.
+    Recover,
+}
+
+/// What the attempt was doing when its admission was shut. It decides the source of the receipt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ClosedFrom {
+    /// Reserved, never launched.
+    Reservation,
+    /// Launched, and no turn was ever admitted.
+    Launch,
+    /// Turns were admitted, and all had ended.
+    Idle,
+    /// A turn was running.
+    Turn,
+}
+
+/// The closing of an attempt's admission.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Closure {
+    /// Who shut it. A Stop over an owner's `settle` makes it a Stop.
+    pub closed_by: ClosedBy,
+    /// What was going on then.
+    pub closed_from: ClosedFrom,
+    /// When.
+    pub at: Timestamp,
+    /// Why, as the caller said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// The failure the caller reported with the Stop.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<String>,
+    /// Named debts still owed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cleanups: Vec<Cleanup>,
+    /// Named debts paid or written off, so that a repeated payment is recognised.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub paid_cleanups: Vec<CleanupId>,
+    /// The source the owner asked the receipt to name, if it narrowed it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source_wanted: Option<ReceiptSource>,
+    /// Leave out the ancestors' copies of the receipt.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub parent_only: bool,
+    /// Unknown fields.
+    #[serde(flatten)]
+    pub extra: Extra,
+}
+
+/// What became of a settled attempt's receipt.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Settled {
+    /// When it settled.
+    pub settled_at: Timestamp,
+    /// The source its receipt names; absent when no receipt was due (rule 58).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub receipt: Option<ReceiptSource>,
+}
+
+/// How far the end of the current attempt has come. Absent on a row: admission is open.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Settlement {
+    /// The closing of admission.
+    #[serde(flatten)]
+    pub closure: Closure,
+    /// Present once nothing is owed any more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub settled: Option<Settled>,
+}
+
+/// The permanent mark that one attempt is retired for exactly one checkpoint (rules 65, 66).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Claim {
+    /// The run of the checkpoint.
+    pub run_id: Name,
+    /// Its step.
+    pub step_id: Name,
+    /// Its input.
+    pub input_hash: Name,
+    /// The retired task.
+    pub child_task_id: Name,
+    /// The retired attempt.
+    pub attempt_id: AttemptId,
+    /// The evidence it was granted on.
+    pub mode: ClaimMode,
+    /// Whose word carried it: absent for a receipt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub authority: Option<ClaimAuthority>,
+    /// When.
+    pub at: Timestamp,
+    /// Unknown fields.
+    #[serde(flatten)]
+    pub extra: Extra,
+}
+
+/// The two kinds of evidence a claim can be granted on (rule 67).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ClaimMode {
+    /// Interrupted, and positively without a report.
+    NoReport,
+    /// Reported, with a report bound to the attempt.
+    RetireReported,
+}
+
+impl ClaimMode {
+    /// The word on disk and in answers.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::NoReport => "no-report",
+            Self::RetireReported => "retire-reported",
+        }
+    }
+}
+
+/// Whose word carried a claim that no receipt carried (decision: the owner's own authority).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ClaimAuthority {
+    /// The caller held the owner's token.
+    Token,
+}
+
+/// The changing part of a retirement, beside the claim that never changes (hazard H1).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Retirement {
+    /// What the claim is spent with; the latest grant's.
+    pub nonce: Nonce,
+    /// The replacement that spent it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replacement_task_id: Option<Name>,
+}
+
+/// Which retired attempt this task replaces.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Replaces {
+    /// The retired task.
+    pub task_id: Name,
+    /// The retired attempt.
+    pub attempt_id: AttemptId,
+}
+
+/// An attempt that was superseded before it was proven settled.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Superseded {
+    /// Its id.
+    pub attempt_id: AttemptId,
+    /// Whether it has a token.
+    pub owned: bool,
+    /// Who owned it.
+    #[serde(default)]
+    pub owner: Owner,
+    /// When its successor was published.
+    pub at: Timestamp,
+}
+
+/// A report that was accepted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ReportRef {
+    /// The attempt that published it (rule 68). Absent for one that was published before attempts were known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attempt_id: Option<AttemptId>,
+    /// SHA-256 of the text as it was given, in hex.
+    pub text_sha256: String,
+    /// Length of the text in bytes.
+    pub text_bytes: u64,
+    /// SHA-256 of the report file, in hex: it proves the file whole.
+    pub file_sha256: String,
+    /// A title, for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// When it was accepted.
+    pub at: Timestamp,
+}
+
+/// A task's row.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Row {
+    /// The task. A row found under another name is unreadable.
+    pub task_id: Name,
+    /// Where its receipts and reports lie.
+    pub parent_workspace_id: Name,
+    /// The parent's own ancestors, nearest first. Fixed when the task was reserved (rule 29).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ancestors: Vec<Name>,
+    /// The workflow step it works for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workflow_task: Option<WorkflowTask>,
+    /// Its status.
+    pub task_status: TaskStatus,
+    /// The current attempt's id. Absent: a legacy row (rule 13).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task_attempt_id: Option<AttemptId>,
+    /// The lineage marker. Only ever added (rule 11).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub task_attempt_unproven: bool,
+    /// The claim. Never changed, never removed (rule 66).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task_attempt_retired_by: Option<Claim>,
+    /// The nonce and the spending of the claim.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retirement: Option<Retirement>,
+    /// What this task replaces.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replaces: Option<Replaces>,
+    /// The current attempt.
+    pub attempt: Attempt,
+    /// The end of the current attempt, once it has begun.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub settlement: Option<Settlement>,
+    /// How many Stops there were.
+    #[serde(default)]
+    pub stop_epoch: u64,
+    /// Undischarged sends, of every attempt.
+    #[serde(default)]
+    pub sends: Vec<Send>,
+    /// How many sends were ever registered.
+    #[serde(default)]
+    pub sends_minted: u64,
+    /// How many turns were ever admitted.
+    #[serde(default)]
+    pub turns_minted: u64,
+    /// Superseded attempts that are not settled, since the last proven one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub superseded: Vec<Superseded>,
+    /// Which report counts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub report_attempt_id: Option<AttemptId>,
+    /// Every accepted report.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reports: Vec<ReportRef>,
+    /// How many refused reports are kept.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub late_reports: u64,
+    /// When the task was reserved.
+    pub created_at: Timestamp,
+    /// When the row last changed.
+    pub updated_at: Timestamp,
+    /// The latest calls and their answers.
+    #[serde(default)]
+    pub requests: RequestLog,
+    /// What happened, bounded. Nothing decides on it.
+    #[serde(default)]
+    pub history: History,
+    /// Unknown fields.
+    #[serde(flatten)]
+    pub extra: Extra,
+}
+
+fn is_zero(n: &u64) -> bool {
+    *n == 0
+}
