@@ -2,3 +2,5 @@
 
 pub mod protocol;
 pub mod seam;
+pub mod state;
+pub mod stdio;
