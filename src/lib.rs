@@ -4,3 +4,5 @@ pub mod answer;
 pub mod cli;
 pub mod protocol;
 pub mod seam;
+pub mod state;
+pub mod stdio;
