@@ -78,7 +78,8 @@ fn is_lower_hex(text: &str) -> bool {
 }
 
 fn has_hex_tail(text: &str, prefix: &str, len_min: usize, len_max: usize) -> bool {
-    text.strip_prefix(prefix).is_some_and(|tail| (len_min..=len_max).contains(&tail.len()) && is_lower_hex(tail))
+    text.strip_prefix(prefix)
+        .is_some_and(|tail| (len_min..=len_max).contains(&tail.len()) && is_lower_hex(tail))
 }
 
 text_id!(
