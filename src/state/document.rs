@@ -158,9 +158,8 @@ fn decode_document(text: &str, fingerprint: String) -> std::result::Result<Docum
         take("version").and_then(|value| value.as_u64()).ok_or_else(|| malformed("version", &"no number"))?;
     let newer = version > ROW_VERSION;
     // What a newer version wrote may be malformed only in our eyes.
-    let damage = |what: &str, why: &dyn std::fmt::Display| match newer {
-        true => Damage::Newer(version),
-        false => malformed(what, why),
+    let damage = |what: &str, why: &dyn std::fmt::Display| {
+        if newer { Damage::Newer(version) } else { malformed(what, why) }
     };
     if version == 0 {
         return Err(malformed("version", &"it is 0"));
@@ -213,6 +212,7 @@ pub(super) fn read_row(dir: &Dir, folder: &str, task: Option<&Name>) -> Result<O
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may panic")]
 mod tests {
     use super::super::testing::row;
     use super::*;

@@ -153,15 +153,7 @@ impl StateError {
     pub(super) fn after_visible(self) -> Self {
         match self {
             Self::Io { action, path, source } => Self::Uncertain { action, path, source },
-            Self::Uncertain { .. } => self,
-            other => {
-                let text = other.to_string();
-                Self::Uncertain {
-                    action: "finish the change in",
-                    path: PathBuf::from("."),
-                    source: io::Error::other(text),
-                }
-            }
+            other => other,
         }
     }
 

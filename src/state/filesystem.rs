@@ -112,6 +112,7 @@ const NETWORK: &[(u32, &str)] = &[
 ];
 
 #[cfg(all(test, target_os = "linux"))]
+#[allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may panic")]
 mod tests {
     use super::*;
 

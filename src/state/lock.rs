@@ -178,6 +178,7 @@ fn acquire_once(root: &Path, wanted: &[Wanted], deadline: &mut Deadline) -> Resu
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may panic")]
 mod tests {
     use super::*;
 

@@ -29,6 +29,7 @@ mod report_text;
 mod root;
 mod secret;
 #[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test may panic")]
 mod testing;
 mod transaction;
 

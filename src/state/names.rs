@@ -49,12 +49,12 @@ const ENCODED_BYTES_KEPT: usize = 120;
 /// The file name of an id.
 pub(super) fn encode(id: &Name) -> String {
     let text = id.as_str();
-    let mut encoded = utf8_percent_encode(text, &ESCAPED).to_string();
-    if text == ".." {
-        encoded = "%2E%2E".to_owned();
-    } else if let Some(rest) = encoded.strip_prefix('.') {
-        encoded = format!("%2E{rest}");
-    }
+    let encoded = utf8_percent_encode(text, &ESCAPED).to_string();
+    let mut encoded = match encoded.strip_prefix('.') {
+        Some(".") => "%2E%2E".to_owned(),
+        Some(rest) => format!("%2E{rest}"),
+        None => encoded,
+    };
     if encoded.len() <= ENCODED_BYTES_MAX {
         return encoded;
     }
@@ -107,6 +107,7 @@ pub(super) fn history_file(number: u64) -> String {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may panic")]
 mod tests {
     use proptest::prelude::*;
 

@@ -229,6 +229,7 @@ pub(super) fn sweep(dir: &Dir, keep: impl Fn(&str) -> bool) {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may panic")]
 mod tests {
     use super::*;
 

@@ -72,8 +72,8 @@ pub(super) fn read_through(
     task: Option<&Name>,
 ) -> Result<Option<Document>> {
     for attempt in 0..ATTEMPTS_MAX {
-        if let Some(answer) = read_once(tasks, dir, folder, task)? {
-            return Ok(answer);
+        if let Reading::Whole(answer) = read_once(tasks, dir, folder, task)? {
+            return Ok(answer.map(|document| *document));
         }
         if attempt > 8 {
             std::thread::sleep(Duration::from_millis(1));
@@ -83,26 +83,35 @@ pub(super) fn read_through(
     Err(StateError::Busy { what, waited: Duration::from_millis(u64::from(ATTEMPTS_MAX)) })
 }
 
-/// One reading. The outer `None`: it was overtaken, so that nothing is known.
-fn read_once(tasks: &Dir, dir: &Dir, folder: &str, task: Option<&Name>) -> Result<Option<Option<Document>>> {
+/// What one reading came to.
+enum Reading {
+    Whole(Option<Box<Document>>),
+    /// Another process changed the folder meanwhile, so that nothing is known.
+    Overtaken,
+}
+
+/// One reading.
+fn read_once(tasks: &Dir, dir: &Dir, folder: &str, task: Option<&Name>) -> Result<Reading> {
     let parts = parts_in(dir)?;
     let current = document::read(dir, ROW, folder, task)?;
     let revision = current.as_ref().map_or(0, |document| document.revision);
     for part in parts {
-        let Some((mut document, commit)) = read_part(dir, &part, folder, task)? else { return Ok(None) };
+        let Some((mut document, commit)) = read_part(dir, &part, folder, task)? else {
+            return Ok(Reading::Overtaken);
+        };
         if commit.from != revision {
             continue;
         }
         match verdict(tasks, &commit)? {
             Verdict::Committed { record, .. } => {
                 document.files = record.files;
-                return Ok(Some(Some(document)));
+                return Ok(Reading::Whole(Some(Box::new(document))));
             }
             // The home row drops its record only after the part was put in place. So a part that is still here
             // was not committed, and one that is gone may have been, before or after `row.json` was read.
             Verdict::NotCommitted if dir.kind(&part)? == Some(Kind::File) => {}
-            Verdict::NotCommitted => return Ok(None),
+            Verdict::NotCommitted => return Ok(Reading::Overtaken),
         }
     }
-    Ok(Some(current))
+    Ok(Reading::Whole(current.map(Box::new)))
 }

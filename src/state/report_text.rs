@@ -277,6 +277,7 @@ fn unescaped(byte: u8) -> io::Result<u8> {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may panic")]
 mod tests {
     use proptest::prelude::*;
 

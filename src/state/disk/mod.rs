@@ -5,7 +5,7 @@
 //! renamed is removed when it is dropped.
 
 use std::fs::{File, Permissions};
-use std::io::{self, BufWriter, Read, Write};
+use std::io::{self, Read, Write as _};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
@@ -14,6 +14,10 @@ use rustix::io::Errno;
 
 use super::error::{Result, StateError};
 use super::names::TEMP_PREFIX;
+
+mod temp;
+
+pub(super) use temp::{Prepared, Temp};
 
 /// How much is read or written at a time where a whole file is not held.
 pub(super) const CHUNK_BYTES: usize = 64 * 1024;
@@ -273,14 +277,13 @@ impl Dir {
         let failed = |error: io::Error| StateError::io("make a temporary file in", self.path(), error);
         let inner = tempfile::Builder::new().prefix(TEMP_PREFIX).tempfile_in(self.path()).map_err(failed)?;
         inner.as_file().set_permissions(Permissions::from_mode(FILE_MODE)).map_err(failed)?;
-        Ok(Temp { inner })
+        Ok(Temp::new(inner))
     }
 
     /// Makes a temp that holds these bytes and is synced.
     pub(super) fn temp_with(&self, bytes: &[u8]) -> Result<Temp> {
         let mut temp = self.temp()?;
-        let written = temp.inner.as_file_mut().write_all(bytes);
-        written.map_err(|error| StateError::io("write", temp.path(), error))?;
+        temp.write(|writer| writer.write_all(bytes))?;
         temp.sync()?;
         Ok(temp)
     }
@@ -291,70 +294,6 @@ impl Dir {
             .open_file(name)?
             .ok_or_else(|| StateError::io("sync", self.at(name), io::Error::from(io::ErrorKind::NotFound)))?;
         file.sync_all().map_err(|error| StateError::io("sync", self.at(name), error))
-    }
-}
-
-/// A file on its way to its place. Dropped before it is renamed or kept, it is removed.
-#[derive(Debug)]
-pub(super) struct Temp {
-    inner: tempfile::NamedTempFile,
-}
-
-impl Temp {
-    pub(super) fn path(&self) -> &Path {
-        self.inner.path()
-    }
-
-    /// Its name in its folder.
-    pub(super) fn name(&self) -> String {
-        self.path().file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
-    }
-
-    /// Writes through a buffer; what the closure wrote is in the file when this returns `Ok`, not yet synced.
-    pub(super) fn write<T>(&mut self, write: impl FnOnce(&mut dyn Write) -> io::Result<T>) -> Result<T> {
-        let path = self.path().to_owned();
-        let failed = |error: io::Error| StateError::io("write", &path, error);
-        let mut buffer = BufWriter::with_capacity(CHUNK_BYTES, self.inner.as_file_mut());
-        let answer = write(&mut buffer).map_err(failed)?;
-        buffer.flush().map_err(failed)?;
-        Ok(answer)
-    }
-
-    pub(super) fn sync(&self) -> Result<()> {
-        self.inner.as_file().sync_all().map_err(|error| StateError::io("sync", self.path(), error))
-    }
-
-    /// Renames it over a name in its own folder.
-    pub(super) fn rename_to(self, name: &str) -> Result<()> {
-        let target = self.path().with_file_name(name);
-        let renamed = self.inner.persist(&target);
-        renamed.map(drop).map_err(|error| StateError::io("rename to", &target, error.error))
-    }
-
-    /// Renames it, still to be removed when dropped: for what is prepared under a name of its own.
-    pub(super) fn prepare_as(self, name: &str) -> Result<Prepared> {
-        let target = self.path().with_file_name(name);
-        self.rename_to(name)?;
-        let path = tempfile::TempPath::try_from_path(&target);
-        Ok(Prepared { path: path.map_err(|error| StateError::io("keep track of", &target, error))? })
-    }
-
-    /// Leaves it where it is, under the name it has.
-    pub(super) fn prepared(self) -> Prepared {
-        Prepared { path: self.inner.into_temp_path() }
-    }
-}
-
-/// A closed file beside its place. Dropped before it is kept, it is removed.
-#[derive(Debug)]
-pub(super) struct Prepared {
-    path: tempfile::TempPath,
-}
-
-impl Prepared {
-    /// Leaves it for whoever finishes the commit.
-    pub(super) fn keep(mut self) {
-        self.path.disable_cleanup(true);
     }
 }
 
