@@ -121,6 +121,8 @@ codes! {
     OwnerPidUnreadable = "owner-pid-unreadable", Refused, "the process given as owner cannot be read now";
     SourceNotTrue = "source-not-true", Refused, "the receipt source asked for is not what happened";
     LateReport = "late-report", Refused, "the report does not count; it is kept under `late/`, and counted on the row";
+    NoTurnRunning = "no-turn-running", Refused, "the attempt has no admitted turn that could have made this report";
+    SecondReport = "second-report", Refused, "the attempt published another report before; the first one stands";
     NoReport = "no-report", Refused, "there is no report to show";
     ReportPublished = "report-published", Refused, "a report exists, so the attempt cannot be retired without one";
     ReportNotBound = "report-not-bound", Refused, "the report was not published by the current attempt";

@@ -2,9 +2,21 @@
 //!
 //! Nothing here touches files, clocks, randomness or the environment; time and fresh ids come in as values.
 
+pub mod admission;
+pub mod classify;
 pub mod codes;
 pub mod history;
 pub mod ids;
+pub mod lineage;
 pub mod receipt;
+pub mod recovery;
+pub mod report;
 pub mod requests;
+pub mod reservation;
+pub mod retirement;
+pub mod rotation;
 pub mod row;
+pub mod settlement;
+pub mod state;
+pub mod stop;
+pub mod verdict;

@@ -144,6 +144,7 @@ pub struct UnprovenOverride {
 }
 
 /// The current attempt.
+#[allow(clippy::struct_excessive_bools, reason = "each is an independent fact on disk, not a mode")]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Attempt {
@@ -503,6 +504,7 @@ pub struct Row {
     pub extra: Extra,
 }
 
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 fn is_zero(n: &u64) -> bool {
     *n == 0
 }

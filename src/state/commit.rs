@@ -107,7 +107,7 @@ impl Transaction<'_> {
             }
         }
         let receipts = writes.receipts.iter().map(|write| &write.receipt.task_id);
-        for task in receipts.chain(writes.report.iter().map(|report| &report.meta.task_id)) {
+        for task in receipts.chain(writes.report.iter().map(|report| &report.meta.task)) {
             if !seen.contains(task) {
                 return Err(StateError::internal(format!("evidence of `{task}` without its row")));
             }

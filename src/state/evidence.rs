@@ -35,6 +35,16 @@ pub enum Evidence<T> {
     Unreadable(String),
 }
 
+impl<T> Evidence<T> {
+    pub(super) fn of(found: Result<Option<T>>) -> Self {
+        match found {
+            Ok(Some(found)) => Self::Found(found),
+            Ok(None) => Self::NotFound,
+            Err(error) => Self::Unreadable(told(&error)),
+        }
+    }
+}
+
 /// An error with its cause, for people.
 pub(super) fn told(error: &StateError) -> String {
     let mut text = error.to_string();
@@ -115,15 +125,15 @@ fn existing_name(id: &str) -> String {
 
 fn stage_report(root: &Dir, id: &str, report: &mut ReportWrite, staged: &mut Staged) -> Result<()> {
     let meta = &report.meta;
-    let folders = reports_folder(&meta.parent_workspace_id, &meta.task_id);
+    let folders = reports_folder(&meta.parent, &meta.task);
     let mut folders: Vec<&str> = folders.iter().map(String::as_str).collect();
-    let attempt = meta.attempt_id.as_ref();
+    let attempt = meta.attempt.as_ref();
     let name = if report.late { late_file(attempt, &report.text.sha256) } else { evidence_file(attempt) };
     if report.late {
         folders.push(LATE);
     }
     let dir = folder_for(root, &folders, staged)?;
-    if report.late && late_is_kept(&dir, &meta.task_id, &name, &report.text.sha256)? {
+    if report.late && late_is_kept(&dir, &meta.task, &name, &report.text.sha256)? {
         dir.sync_file(&name)?;
         return dir.sync();
     }

@@ -23,6 +23,7 @@ mod filesystem;
 mod lock;
 mod names;
 mod pending;
+pub mod process;
 mod reading;
 mod report;
 mod report_text;

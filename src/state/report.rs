@@ -4,6 +4,7 @@
 //! names; one under `late/` only if its text has the SHA-256 it names itself.
 
 use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::path::PathBuf;
 
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
@@ -29,11 +30,11 @@ const OPENING: &[u8] = b",\"reportMarkdown\":\"";
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReportMeta {
     /// The task.
-    pub task_id: Name,
+    pub task: Name,
     /// The attempt that published it.
-    pub attempt_id: Option<AttemptId>,
+    pub attempt: Option<AttemptId>,
     /// The workspace in whose folder it lies.
-    pub parent_workspace_id: Name,
+    pub parent: Name,
     /// A title, for people.
     pub title: Option<String>,
     /// When it was given.
@@ -105,9 +106,9 @@ impl ReportText {
     fn encode(&mut self, meta: &ReportMeta, writer: &mut dyn Write) -> io::Result<()> {
         let header = Header {
             version: REPORT_VERSION,
-            task_id: meta.task_id.clone(),
-            attempt_id: meta.attempt_id.clone(),
-            parent_workspace_id: meta.parent_workspace_id.clone(),
+            task_id: meta.task.clone(),
+            attempt_id: meta.attempt.clone(),
+            parent_workspace_id: meta.parent.clone(),
             title: meta.title.clone(),
             at: meta.at.clone(),
             bytes: self.bytes,
@@ -182,11 +183,7 @@ impl Store {
 
     /// Whether a report's file is there and exactly what its row says.
     pub fn read_report(&self, document: &Document, report: &ReportRef) -> Evidence<()> {
-        match self.open_verified(document, report) {
-            Ok(Some(_)) => Evidence::Found(()),
-            Ok(None) => Evidence::NotFound,
-            Err(error) => Evidence::Unreadable(super::evidence::told(&error)),
-        }
+        Evidence::of(self.open_verified(document, report).map(|found| found.map(drop)))
     }
 
     fn open_verified(&self, document: &Document, report: &ReportRef) -> Result<Option<fs_err::File>> {
@@ -201,13 +198,20 @@ impl Store {
     }
 
     /// Writes the text of a report that counts, after its file was found to be what its row says.
-    pub fn show_report(&self, document: &Document, report: &ReportRef, out: &mut dyn Write) -> Result<()> {
-        let folders = reports_folder(&document.row.parent_workspace_id, &document.row.task_id).join("/");
-        let missing =
-            || StateError::damaged(self.root.join(&folders), "the report that the row names is missing");
-        let mut file = self.open_verified(document, report)?.ok_or_else(missing)?;
-        let path = file.path().to_owned();
-        write_text(&mut file, out).map(drop).map_err(|error| StateError::io("print the text of", path, error))
+    pub fn show_report(&self, document: &Document, report: &ReportRef, out: &mut dyn Write) -> Evidence<()> {
+        let mut show = || -> Result<Option<()>> {
+            let Some(mut file) = self.open_verified(document, report)? else { return Ok(None) };
+            let path = file.path().to_owned();
+            let shown = write_text(&mut file, out);
+            shown.map(|_| Some(())).map_err(|error| StateError::io("print the text of", path, error))
+        };
+        Evidence::of(show())
+    }
+
+    /// Where the file of a report that counts lies, for people.
+    pub fn report_path(&self, workspace: &Name, task: &Name, attempt: Option<&AttemptId>) -> PathBuf {
+        let folders = reports_folder(workspace, task);
+        folders.iter().fold(self.root.clone(), |path, folder| path.join(folder)).join(evidence_file(attempt))
     }
 
     /// The names of the report files of a task, sorted. The error is for people.
@@ -227,45 +231,52 @@ impl Store {
         dir.map_or(Ok(None), |dir| dir.child(LATE))
     }
 
-    /// The refused reports of a task, in the order they were kept in. One that cannot be read says so.
-    pub fn late_reports(&self, workspace: &Name, task: &Name) -> Result<Vec<LateReport>> {
-        let Some(dir) = self.late_folder(workspace, task)? else { return Ok(vec![]) };
-        let names = dir.list()?.into_iter().map(|entry| entry.name);
-        let files = names.filter(|name| !name.starts_with('.') && has_json_ending(name));
-        let mut found: Vec<_> = files.map(|file| late_report(&dir, task, file)).collect();
-        found.sort_by(|a, b| (&a.at, &a.file).cmp(&(&b.at, &b.file)));
-        Ok(found)
-    }
-
-    /// Writes the text of a refused report, after it was found to be what its file says.
-    pub fn show_late(&self, workspace: &Name, task: &Name, file: &str, out: &mut dyn Write) -> Result<()> {
-        let missing = || StateError::damaged(self.root.join(file), "there is no such refused report");
-        let dir = self.late_folder(workspace, task)?.ok_or_else(missing)?;
-        if file.contains('/') {
-            return Err(missing());
-        }
-        let header = read_header(&dir, task, file)?.ok_or_else(missing)?;
-        let mut found = dir.open_file(file)?.ok_or_else(missing)?;
-        let failed = |error| StateError::io("print the text of", dir.at(file), error);
-        if write_text(&mut found, &mut io::sink()).map_err(failed)? != header.sha256 {
-            return Err(StateError::damaged(dir.at(file), "its text is not the one it names"));
-        }
-        found.seek(SeekFrom::Start(0)).map_err(failed)?;
-        write_text(&mut found, out).map(drop).map_err(failed)
-    }
-
-    /// Whether this very text was refused and kept before.
-    pub fn late_exists(
+    /// The refused reports of a task, in the order they were kept in. One that cannot be read says so. The error
+    /// is for people.
+    pub fn late_reports(
         &self,
         workspace: &Name,
         task: &Name,
-        attempt: Option<&AttemptId>,
-        text_sha256: &str,
-    ) -> bool {
+    ) -> std::result::Result<Vec<LateReport>, String> {
+        let find = || -> Result<Vec<LateReport>> {
+            let Some(dir) = self.late_folder(workspace, task)? else { return Ok(vec![]) };
+            let names = dir.list()?.into_iter().map(|entry| entry.name);
+            let files = names.filter(|name| !name.starts_with('.') && has_json_ending(name));
+            let mut found: Vec<_> = files.map(|file| late_report(&dir, task, file)).collect();
+            found.sort_by(|a, b| (&a.at, &a.file).cmp(&(&b.at, &b.file)));
+            Ok(found)
+        };
+        find().map_err(|error| super::evidence::told(&error))
+    }
+
+    /// Writes the text of a refused report, after it was found to be what its file says.
+    pub fn show_late(
+        &self,
+        workspace: &Name,
+        task: &Name,
+        report: &LateReport,
+        out: &mut dyn Write,
+    ) -> Evidence<()> {
+        let file = report.file.as_str();
+        let mut show = || -> Result<Option<()>> {
+            let Some(dir) = self.late_folder(workspace, task)? else { return Ok(None) };
+            let Some(header) = read_header(&dir, task, file)? else { return Ok(None) };
+            let Some(mut found) = dir.open_file(file)? else { return Ok(None) };
+            let failed = |error| StateError::io("print the text of", dir.at(file), error);
+            if write_text(&mut found, &mut io::sink()).map_err(failed)? != header.sha256 {
+                return Err(StateError::damaged(dir.at(file), "its text is not the one it names"));
+            }
+            found.seek(SeekFrom::Start(0)).map_err(failed)?;
+            write_text(&mut found, out).map(|_| Some(())).map_err(failed)
+        };
+        Evidence::of(show())
+    }
+
+    /// Whether this very text was refused and kept before.
+    pub fn late_exists(&self, workspace: &Name, task: &Name, attempt: &AttemptId, text_sha256: &str) -> bool {
+        let file = late_file(Some(attempt), text_sha256);
         let found = self.late_folder(workspace, task).ok().flatten();
-        found.is_some_and(|dir| {
-            late_is_kept(&dir, task, &late_file(attempt, text_sha256), text_sha256).is_ok_and(|kept| kept)
-        })
+        found.is_some_and(|dir| late_is_kept(&dir, task, &file, text_sha256).is_ok_and(|kept| kept))
     }
 }
 

@@ -3,7 +3,7 @@
 //! Invariants: a spooled text is UTF-8, not blank and within its bound; encoding and decoding its JSON string
 //! are exact inverses, wherever a chunk ends.
 
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io::{self, IsTerminal as _, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
 use sha2::{Digest, Sha256};
@@ -27,9 +27,21 @@ pub enum ReportInputError {
     /// Not UTF-8.
     #[error("the report is not UTF-8")]
     NotText,
-    /// It could not be read, or not be kept while it was read.
+    /// Standard input is a terminal: nobody meant to type a report.
+    #[error("standard input is a terminal")]
+    Terminal,
+    /// It could not be read.
     #[error("cannot read the report")]
-    Io(#[source] io::Error),
+    Unreadable {
+        /// What the system said.
+        source: io::Error,
+    },
+    /// It could not be kept while it was read.
+    #[error("cannot keep the report in a temporary file")]
+    Spool {
+        /// What the system said.
+        source: io::Error,
+    },
 }
 
 /// A text that was read to its end and is fit to be a report.
@@ -56,7 +68,7 @@ impl ReportText {
                 Ok(0) => break,
                 Ok(n) => n,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(error) => return Err(ReportInputError::Io(error)),
+                Err(source) => return Err(ReportInputError::Unreadable { source }),
             };
             let read = chunk.get(..n).unwrap_or_default();
             bytes += read.len() as u64;
@@ -65,7 +77,7 @@ impl ReportText {
             }
             check.push(read).ok_or(ReportInputError::NotText)?;
             digest.update(read);
-            file.write_all(read).map_err(ReportInputError::Io)?;
+            file.write_all(read).map_err(|source| ReportInputError::Spool { source })?;
         }
         if !check.carried.is_empty() {
             return Err(ReportInputError::NotText);
@@ -74,6 +86,31 @@ impl ReportText {
             return Err(ReportInputError::Empty);
         }
         Ok(Self { file, sha256: hex(&digest.finalize()), bytes })
+    }
+
+    /// [`ReportText::spool`] of a file the caller named, which may be a link or lie anywhere.
+    pub fn spool_file(path: &Path, spool_dir: &Path) -> Result<Self, ReportInputError> {
+        let mut file = fs_err::File::open(path).map_err(|source| ReportInputError::Unreadable { source })?;
+        Self::spool(&mut file, spool_dir)
+    }
+
+    /// [`ReportText::spool`] of standard input, unless that is a terminal.
+    pub fn spool_stdin(spool_dir: &Path) -> Result<Self, ReportInputError> {
+        let stdin = io::stdin();
+        if stdin.is_terminal() {
+            return Err(ReportInputError::Terminal);
+        }
+        Self::spool(&mut stdin.lock(), spool_dir)
+    }
+
+    /// SHA-256 of the text, in hex.
+    pub fn sha256(&self) -> &str {
+        &self.sha256
+    }
+
+    /// Its length.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
     }
 
     /// Writes the text as the inside of a JSON string.

@@ -1,0 +1,179 @@
+//! The longer texts of `--help`: what a command does, when it refuses, and what its exit codes mean.
+
+pub(super) const TOP_ABOUT: &str = "Keep the books for people who run coding agents";
+
+pub(super) const TOP: &str = "\
+Keep the books for people who run coding agents
+
+Each call is one locked, atomic, durable transaction on a folder, and exits. It answers what harnesses get wrong after a crash, a Stop or a race: may this send start work for this sub-agent's attempt, and may a sub-agent that is gone be replaced.";
+
+pub(super) const TOP_AFTER: &str = "\
+State:
+  The folder is --root DIR, else $LYCHGATE_ROOT, else $XUM_ROOT, else
+  $XDG_STATE_HOME/lychgate, else ~/.local/state/lychgate. It is made on first write.
+  $LYCHGATE_TASK, $LYCHGATE_ATTEMPT and $LYCHGATE_TOKEN belong together. Only admit, settle,
+  report and stop read them, when TASK is missing or is that task.
+
+Exit codes:
+   0  done, or the question is answered
+  10  refused: a rule says no, and the code says which
+  11  unresolved: evidence is missing or contradictory
+  12  pending: something is still owed; ask again
+  64  usage
+  65  data unreadable, damaged or of a newer format; nothing was written
+  70  internal error (a bug)
+  71  uncertain: repeat the call with the same --request-id
+  74  I/O error; the old state stands
+  75  a lock was not free in time; nothing was changed
+
+One task from start to end:
+  lychgate reserve fix-1 --parent main --token-file fix-1.token
+  a=$(lychgate rotate fix-1 --as launch --token-file fix-1.token --print attemptId)
+  t=$(lychgate admit fix-1 --attempt $a --start --token-file fix-1.token --print turnId)
+  lychgate report fix-1 --attempt $a --token-file fix-1.token --file report.md
+  lychgate settle fix-1 --turn $t --close --token-file fix-1.token";
+
+pub(super) const RESERVE: &str = "\
+Reserve a new task with its first attempt
+
+The row is written as queued, with a fresh attempt and its token. Nothing runs yet: `rotate --as launch` starts it. A task id is taken for ever.
+
+With --run, --step and --input-hash it is the one place where a workflow step gets a child: it looks at the step's checkpoint first, and either reserves a new child, replacing a dead one in the same commit, or tells which child there is. With --replaces and --nonce it spends a claim made by claim-retire.
+
+Exit codes:
+   0  reserved
+  10  task-exists
+      adopt (a report exists), reattach (the child is live), completed, run-stopped: for a step
+      stale-nonce, claim-spent, not-claimed: for a replacement
+      ancestor-stopped
+  11  nobody can tell whether the step's prior child is gone
+  12  the step's prior child is still closing";
+pub(super) const RESERVE_AFTER: &str = "\
+Example:
+  lychgate reserve fix-1 --parent main --owner nightly --owner-pid $$ --token-file fix-1.token";
+
+pub(super) const ROTATE: &str = "\
+Publish the next attempt of a task
+
+From that commit on the former attempt admits nothing more; a turn of it that is in flight is still settled with its own token. `launch` is exclusive: of several launchers of a queued task one gets 0, and the holder of its token keeps attempt and token.
+
+Exit codes:
+   0  the answer names the attempt to use from now on, and its token
+  10  stale-launch, stale-attempt, stale-epoch: somebody was faster
+      not-queued, not-interrupted, not-reported, not-running: the status does not fit
+      owner-alive: a turn of a living owner is in flight
+      owner-unknown: nobody can tell; --unproven goes ahead, on record
+      not-owner, retired, ancestor-stopped
+  12  the attempt is still closing; nothing changed";
+pub(super) const ROTATE_AFTER: &str = "\
+Example:
+  lychgate rotate fix-1 --as reawaken --expect att_0123456789abcdef@2 --owner-pid $$ --json";
+
+pub(super) const ADMIT: &str = "\
+Ask whether a send may start a turn
+
+--attempt registers a send. --send with --queued records that it lies in the agent's own queue. --send with --start is the gate: only its exit 0 allows the turn to start, once. Work taken out of a queue asks again. --attempt with --start does both in one commit.
+
+Exit codes:
+   0  registered, enqueued, or admitted with a turnId
+  10  start nothing
+      stale-attempt, attempt-closing, attempt-settled, attempt-live, ancestor-stopped,
+      not-launched: at the gate the send is discharged too
+      already-admitted: the ids of an answer that was given before; nobody may start on it
+      turn-ended, no-such-send, not-owner, unowned-send-used";
+pub(super) const ADMIT_AFTER: &str = "\
+Example:
+  lychgate admit fix-1 --attempt att_0123456789abcdef --start --token-file fix-1.token --print turnId";
+
+pub(super) const STOP: &str = "\
+Shut the admission of tasks
+
+Anyone may. Sends that have no turn yet are discharged, and the task becomes interrupted; a report that counts stays. No process is signalled: this keeps the books. Turns in flight and the cleanups named here hold the attempt open until they are settled.
+
+Exit codes:
+   0  stopped: nothing is in flight
+      stopping: owed lists what is in flight, whose, and since when
+      already-stopped, already-stopping: an earlier Stop or settlement stands
+  10  no-task-record, or stale-attempt with --attempt
+  12  --wait ran out";
+pub(super) const STOP_AFTER: &str = "\
+Example:
+  lychgate stop fix-1 --tree --reason 'wrong branch' --cleanup worktree --owner-pid 4242 --wait 10s";
+
+pub(super) const SETTLE: &str = "\
+Say that a turn, a send, a cleanup or the whole attempt is over
+
+With none of --turn, --send and --cleanup the owner says that the attempt is over: admission is shut first, then what is still running is looked at. The call that pays the last debt of a closed attempt writes its receipt.
+
+A turn or a send of an owned attempt needs that attempt's own token. A cleanup id alone authorises its payment.
+
+Exit codes:
+   0  settled, turn-settled, send-settled, cleanup-paid, already-settled
+  10  not-owner, stale-attempt
+      no-such-turn, no-such-send, no-such-cleanup
+      send-admitted: settle its turn instead
+      source-not-true: the receipt cannot name this source
+  12  admission is shut, and turns or cleanups are still owed";
+pub(super) const SETTLE_AFTER: &str = "\
+Example:
+  lychgate settle fix-1 --turn turn_0123456789abcdef0001 --close --token-file fix-1.token";
+
+pub(super) const REPORT: &str = "\
+Publish the report of an attempt, or print it
+
+A report counts while its attempt is current, not retired, not settled, and has a turn in flight, also while it is closing. One that does not count is kept and never lost: --show --late prints it.
+
+Exit codes:
+   0  report-accepted, or already-reported for the same text
+  10  late-report: kept under late/
+      not-owner
+      no-report: there is nothing to show
+  64  report-empty, report-too-large, report-not-text";
+pub(super) const REPORT_AFTER: &str = "\
+Example:
+  lychgate report fix-1 --attempt att_0123456789abcdef --title 'Flaky test fixed' --file report.md";
+
+pub(super) const CLAIM_RETIRE: &str = "\
+Retire an attempt for exactly one checkpoint
+
+The claim is permanent and never changes. Asking again for the same checkpoint answers a fresh nonce, which voids the older ones; `reserve --replaces TASK --nonce N` spends it, once.
+
+Exit codes:
+   0  claimed
+  10  the evidence says no
+      claim-lost: claimed for another checkpoint
+      claim-spent: the answer names the replacement
+      attempt-live, report-published, not-interrupted, not-reported, stale-attempt,
+      checkpoint-mismatch
+  11  the evidence is missing or unreadable; reasonCode names it
+  12  the attempt is still closing";
+pub(super) const CLAIM_RETIRE_AFTER: &str = "\
+Example:
+  lychgate claim-retire fix-1 --attempt att_0123456789abcdef \\
+    --run night --step fix --input-hash 9f2c --parent main --print nonce";
+
+pub(super) const INSPECT: &str = "\
+Tell what has become of tasks
+
+It writes nothing, takes no lock, and works on a read-only root. The outcome is reported, live, cleanup-pending, terminal-no-report or indeterminate, and reasonCode says why.
+
+Exit codes:
+   0  the question is answered, whatever the outcome
+  10  outcome-differs, with --expect
+  11  identity-changed: the task changed while it was being read
+  65  the root or a row is damaged";
+pub(super) const INSPECT_AFTER: &str = "\
+Example:
+  lychgate inspect fix-1 --explain";
+
+pub(super) const RECOVER: &str = "\
+Do after a restart what may be done without guessing
+
+It settles what evidence proves to be over, reverts launches that never came to a turn, takes up the rest under new attempts, and finishes what a dead process left half done. It leaves alone whose owner is alive, and, unless the task is named with --unproven, every unknown owner and every turn in flight. A second pass changes nothing more.
+
+Exit codes:
+   0  what may be done was done; left lists the rest
+  11  recovery-incomplete: something was left, with --strict";
+pub(super) const RECOVER_AFTER: &str = "\
+Example:
+  lychgate recover --strict || lychgate inspect --stuck --explain";

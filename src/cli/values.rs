@@ -1,0 +1,327 @@
+//! The values an option can have beyond plain text and the protocol's ids.
+
+use std::ffi::OsStr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::error::ErrorKind;
+use clap::{ArgMatches, Args, FromArgMatches, ValueEnum, value_parser};
+
+use crate::protocol::codes::ReceiptSource;
+use crate::protocol::ids::{AttemptId, Name};
+use crate::protocol::row::ClaimMode;
+
+/// The longest duration an option accepts. It keeps every deadline computed from one representable.
+pub const DURATION_MAX: Duration = Duration::from_hours(365 * 24);
+
+/// Reads `500ms`, `2s`, `5m` or `0`.
+pub(super) fn duration(text: &str) -> Result<Duration, String> {
+    if text == "0" {
+        return Ok(Duration::ZERO);
+    }
+    let digits_len = text.bytes().take_while(u8::is_ascii_digit).count();
+    let (digits, unit) = text.split_at(digits_len);
+    if digits.is_empty() {
+        return Err("a duration is a whole number and a unit, such as 500ms, 2s or 5m".to_owned());
+    }
+    let millis_per_unit: u64 = match unit {
+        "ms" => 1,
+        "s" => 1_000,
+        "m" => 60_000,
+        "" => return Err(format!("the unit is missing: write {digits}ms, {digits}s or {digits}m")),
+        _ => return Err(format!("`{}` is not a unit: use ms, s or m", unit.escape_debug())),
+    };
+    let too_long = || "a duration is at most 365 days".to_owned();
+    // The text is digits only, so the one way to fail is to be too large.
+    let count: u64 = digits.parse().map_err(|_| too_long())?;
+    let millis = count.checked_mul(millis_per_unit).ok_or_else(too_long)?;
+    Some(Duration::from_millis(millis)).filter(|length| *length <= DURATION_MAX).ok_or_else(too_long)
+}
+
+/// What `rotate --expect ATTEMPT[@EPOCH]` says the task must still be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Expect {
+    /// The current attempt.
+    pub attempt: AttemptId,
+    /// How many Stops there were, if that was said too.
+    pub epoch: Option<u64>,
+}
+
+/// Reads `ATTEMPT` or `ATTEMPT@EPOCH`.
+pub(super) fn expect(text: &str) -> Result<Expect, String> {
+    let (attempt, epoch) = match text.split_once('@') {
+        None => (text, None),
+        Some((attempt, epoch)) => (attempt, Some(epoch)),
+    };
+    let attempt = AttemptId::parse(attempt).map_err(|invalid| invalid.to_string())?;
+    let epoch = match epoch {
+        None => None,
+        // `u64::from_str` would accept a plus sign, and no epoch is printed with one.
+        Some(digits) if digits.starts_with('+') => return Err(no_epoch(digits)),
+        Some(digits) => Some(digits.parse().map_err(|_| no_epoch(digits))?),
+    };
+    Ok(Expect { attempt, epoch })
+}
+
+fn no_epoch(given: &str) -> String {
+    format!(
+        "`{}` is not a stop epoch (a whole number, as `stop` and `inspect` print it)",
+        given.escape_debug()
+    )
+}
+
+/// Where a text comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Input {
+    /// Standard input (`-`).
+    Stdin,
+    /// A file.
+    File(PathBuf),
+}
+
+/// Reads `-` or a path.
+pub(super) fn input(text: &str) -> Result<Input, String> {
+    match text {
+        "" => Err("the path is empty".to_owned()),
+        "-" => Ok(Input::Stdin),
+        path => Ok(Input::File(PathBuf::from(path))),
+    }
+}
+
+/// Accepts a field name or a dotted path, such as `owner.alive` or `turns.0.turnId`.
+pub(super) fn field(text: &str) -> Result<String, String> {
+    if text.is_empty() || text.split('.').any(str::is_empty) {
+        return Err(
+            "a field is a name or a dotted path, such as code, owner.alive or turns.0.turnId".to_owned()
+        );
+    }
+    Ok(text.to_owned())
+}
+
+/// Which identity `rotate` publishes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum RotateAs {
+    /// Start a queued task: queued to starting
+    Launch,
+    /// Go on with an interrupted task: interrupted to running
+    Reawaken,
+    /// Work on in a task that has reported: it stays reported
+    Reactivate,
+    /// Take up a running task after a restart: unowned and unproven
+    Startup,
+}
+
+/// Why a send ends without a turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum SendEnd {
+    /// The agent did not take it
+    Refused,
+    /// There was nothing to do
+    NoWork,
+    /// The caller gave it up
+    Canceled,
+}
+
+impl SendEnd {
+    /// The word on the command line and in answers.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Refused => "refused",
+            Self::NoWork => "no-work",
+            Self::Canceled => "canceled",
+        }
+    }
+}
+
+/// Which copies of a receipt are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ReceiptCopies {
+    /// In the folder of the parent and of every ancestor
+    Full,
+    /// In the parent's folder only, which is the one that counts as evidence
+    ParentOnly,
+}
+
+/// The outcome `inspect --expect` asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ExpectedOutcome {
+    /// A report counts
+    Reported,
+    /// Something is in flight, or may start
+    Live,
+    /// Closing, with an owner who can still pay what is owed
+    CleanupPending,
+    /// Over, and positively without a report
+    TerminalNoReport,
+    /// Evidence is missing or contradictory
+    Indeterminate,
+}
+
+impl ExpectedOutcome {
+    /// The word on the command line and in answers.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Reported => "reported",
+            Self::Live => "live",
+            Self::CleanupPending => "cleanup-pending",
+            Self::TerminalNoReport => "terminal-no-report",
+            Self::Indeterminate => "indeterminate",
+        }
+    }
+}
+
+/// A parser of the protocol's receipt sources, which know nothing of the command line.
+pub(super) fn receipt_source() -> impl TypedValueParser<Value = ReceiptSource> {
+    PossibleValuesParser::new(ReceiptSource::ALL.map(ReceiptSource::as_str)).try_map(|word| {
+        ReceiptSource::ALL.into_iter().find(|source| source.as_str() == word).ok_or("not a receipt source")
+    })
+}
+
+/// A parser of the protocol's claim modes.
+pub(super) fn claim_mode() -> impl TypedValueParser<Value = ClaimMode> {
+    const MODES: [ClaimMode; 2] = [ClaimMode::NoReport, ClaimMode::RetireReported];
+    PossibleValuesParser::new(MODES.map(ClaimMode::as_str))
+        .try_map(|word| MODES.into_iter().find(|mode| mode.as_str() == word).ok_or("not a claim mode"))
+}
+
+/// One `--cleanup NAME [--owner-pid PID]` of a Stop.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CleanupArg {
+    /// What is being cleaned up.
+    pub name: Name,
+    /// The process that owes it.
+    pub owner_pid: Option<u32>,
+}
+
+/// The cleanups of a Stop, each with the `--owner-pid` that follows it on the command line.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Cleanups(pub Vec<CleanupArg>);
+
+/// An option that may be given once for each `--cleanup`.
+const OWNER_PID: &str = "owner_pid";
+const CLEANUP: &str = "cleanup";
+
+impl Args for Cleanups {
+    fn augment_args(command: clap::Command) -> clap::Command {
+        command
+            .arg(
+                clap::Arg::new(CLEANUP)
+                    .long("cleanup")
+                    .value_name("NAME")
+                    .action(clap::ArgAction::Append)
+                    .value_parser(Name::parse)
+                    .help("Name something that must be cleaned up before the attempt is over (repeatable)"),
+            )
+            .arg(
+                clap::Arg::new(OWNER_PID)
+                    .long("owner-pid")
+                    .value_name("PID")
+                    .action(clap::ArgAction::Append)
+                    .value_parser(value_parser!(u32).range(1..))
+                    .help("Name the process that owes the --cleanup before it"),
+            )
+    }
+
+    fn augment_args_for_update(command: clap::Command) -> clap::Command {
+        Self::augment_args(command)
+    }
+}
+
+impl FromArgMatches for Cleanups {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let names = indexed::<Name>(matches, CLEANUP).map(|(index, name)| (index, Ok(name)));
+        let pids = indexed::<u32>(matches, OWNER_PID).map(|(index, pid)| (index, Err(pid)));
+        let mut in_order: Vec<(usize, Result<Name, u32>)> = names.chain(pids).collect();
+        in_order.sort_by_key(|(index, _)| *index);
+        let mut cleanups: Vec<CleanupArg> = Vec::new();
+        for (_, given) in in_order {
+            match given {
+                Ok(name) => cleanups.push(CleanupArg { name, owner_pid: None }),
+                Err(pid) => match cleanups.last_mut() {
+                    Some(cleanup) if cleanup.owner_pid.is_none() => cleanup.owner_pid = Some(pid),
+                    _ => return Err(stray_owner_pid(pid)),
+                },
+            }
+        }
+        Ok(Self(cleanups))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+fn indexed<'a, T: Clone + Send + Sync + 'static>(
+    matches: &'a ArgMatches,
+    id: &'a str,
+) -> impl Iterator<Item = (usize, T)> + 'a {
+    let indices = matches.indices_of(id).into_iter().flatten();
+    indices.zip(matches.get_many::<T>(id).into_iter().flatten().cloned())
+}
+
+fn stray_owner_pid(pid: u32) -> clap::Error {
+    let text = format!("--owner-pid {pid} does not follow a --cleanup of its own");
+    clap::Error::raw(ErrorKind::ArgumentConflict, text)
+}
+
+/// Shows an argument that may not be UTF-8, with everything that could disturb a terminal escaped.
+pub(super) fn shown(argument: &OsStr) -> String {
+    argument.to_string_lossy().escape_debug().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_have_a_unit_unless_they_are_zero() {
+        assert_eq!(duration("500ms"), Ok(Duration::from_millis(500)));
+        assert_eq!(duration("2s"), Ok(Duration::from_secs(2)));
+        assert_eq!(duration("5m"), Ok(Duration::from_mins(5)));
+        assert_eq!(duration("0"), Ok(Duration::ZERO));
+        assert_eq!(duration("0s"), Ok(Duration::ZERO));
+        assert_eq!(duration("31536000s"), Ok(DURATION_MAX));
+    }
+
+    #[test]
+    fn a_wrong_duration_is_told_what_is_wrong() {
+        let told = |text| duration(text).expect_err("a wrong duration was accepted");
+        assert_eq!(told("2"), "the unit is missing: write 2ms, 2s or 2m");
+        assert_eq!(told("2h"), "`h` is not a unit: use ms, s or m");
+        assert_eq!(told("2 s"), "` s` is not a unit: use ms, s or m");
+        assert_eq!(told("1.5s"), "`.5s` is not a unit: use ms, s or m");
+        for text in ["", "s", "-2s", "+2s", "٣s"] {
+            assert_eq!(told(text), "a duration is a whole number and a unit, such as 500ms, 2s or 5m");
+        }
+    }
+
+    #[test]
+    fn a_duration_does_not_overflow() {
+        for text in ["31536001s", "18446744073709551615m", "18446744073709551616ms", &"9".repeat(400)] {
+            let text = if text.ends_with('9') { format!("{text}s") } else { text.to_owned() };
+            assert_eq!(duration(&text), Err("a duration is at most 365 days".to_owned()), "{text}");
+        }
+    }
+
+    #[test]
+    fn an_expectation_is_an_attempt_and_perhaps_an_epoch() {
+        let read = expect("att_0123456789abcdef@7").expect("well formed");
+        assert_eq!((read.attempt.as_str(), read.epoch), ("att_0123456789abcdef", Some(7)));
+        assert_eq!(expect("att_0123456789abcdef").map(|read| read.epoch), Ok(None));
+        for text in
+            ["att_0123456789abcdef@", "att_0123456789abcdef@+1", "att_0123456789abcdef@x", "att_1@1", "@1"]
+        {
+            assert!(expect(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_field_is_a_dotted_path_without_gaps() {
+        assert!(field("turns.0.turnId").is_ok());
+        for text in ["", ".", "a.", ".a", "a..b"] {
+            assert!(field(text).is_err(), "{text}");
+        }
+    }
+}
