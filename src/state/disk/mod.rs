@@ -1,0 +1,350 @@
+//! The narrow seam to the file system: every raw file call of the store is in this file.
+//!
+//! Invariants: nothing inside the root is reached through a symbolic link; folders are 0700 and files 0600,
+//! whatever the umask; only `ENOENT` is "not there"; a failed sync is never tried again; a temp that was not
+//! renamed is removed when it is dropped.
+
+use std::fs::{File, Permissions};
+use std::io::{self, Read, Write as _};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, FileType, Mode, OFlags};
+use rustix::io::Errno;
+
+use super::error::{Result, StateError};
+use super::names::TEMP_PREFIX;
+
+mod temp;
+
+pub(super) use temp::{Prepared, Temp};
+
+/// How much is read or written at a time where a whole file is not held.
+pub(super) const CHUNK_BYTES: usize = 64 * 1024;
+
+const FOLDER_MODE: u32 = 0o700;
+const FILE_MODE: u32 = 0o600;
+
+/// What a name in a folder stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    File,
+    Folder,
+    Link,
+    Other,
+}
+
+impl From<FileType> for Kind {
+    fn from(found: FileType) -> Self {
+        match found {
+            FileType::RegularFile => Self::File,
+            FileType::Directory => Self::Folder,
+            FileType::Symlink => Self::Link,
+            _ => Self::Other,
+        }
+    }
+}
+
+/// One name in a folder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Entry {
+    pub(super) name: String,
+    pub(super) kind: Kind,
+}
+
+/// An open folder. Children are reached from the handle, so a link in the place of one is noticed.
+#[derive(Debug)]
+pub(super) struct Dir {
+    handle: fs_err::File,
+}
+
+/// Resolves the root's own path once: the root itself may be a link. `None`: there is nothing.
+pub(super) fn canonical(path: &Path) -> Result<Option<PathBuf>> {
+    match fs_err::canonicalize(path) {
+        Ok(path) => Ok(Some(path)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(StateError::io("find", path, error)),
+    }
+}
+
+/// The device and inode a path leads to, without following a link in its last part.
+pub(super) fn identity_of_path(path: &Path) -> Result<Option<(u64, u64)>> {
+    match fs_err::symlink_metadata(path) {
+        Ok(found) => Ok(Some((found.dev(), found.ino()))),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(StateError::io("look at", path, error)),
+    }
+}
+
+/// The user id this process acts as.
+pub(super) fn effective_user() -> u32 {
+    rustix::process::geteuid().as_raw()
+}
+
+/// Random bytes from the operating system.
+pub(super) fn random<const N: usize>() -> Result<[u8; N]> {
+    let mut bytes = [0; N];
+    getrandom::fill(&mut bytes)
+        .map_err(|error| StateError::io("read", "/dev/urandom", io::Error::other(error.to_string())))?;
+    Ok(bytes)
+}
+
+fn open_flags() -> OFlags {
+    // Without NONBLOCK, opening a FIFO that lies in the place of a file would hang.
+    OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY
+}
+
+impl Dir {
+    /// Opens a folder by its path, following links: only for the root and what lies above it.
+    pub(super) fn open(path: &Path) -> Result<Self> {
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::DIRECTORY;
+        let opened = rustix::fs::open(path, flags, Mode::empty());
+        let handle = opened.map_err(|error| StateError::io("open", path, error))?;
+        Ok(Self { handle: fs_err::File::from_parts(File::from(handle), path) })
+    }
+
+    /// Puts a handle back that was taken with [`Dir::into_handle`].
+    pub(super) fn from_handle(handle: fs_err::File) -> Self {
+        Self { handle }
+    }
+
+    pub(super) fn into_handle(self) -> fs_err::File {
+        self.handle
+    }
+
+    pub(super) fn handle(&self) -> &fs_err::File {
+        &self.handle
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        self.handle.path()
+    }
+
+    /// The path of a name in this folder, for messages.
+    pub(super) fn at(&self, name: &str) -> PathBuf {
+        self.path().join(name)
+    }
+
+    fn open_at(&self, name: &str, flags: OFlags) -> Result<Option<fs_err::File>> {
+        match rustix::fs::openat(self.handle.file(), name, flags, Mode::empty()) {
+            Ok(opened) => Ok(Some(fs_err::File::from_parts(File::from(opened), self.at(name)))),
+            Err(Errno::NOENT) => Ok(None),
+            // Which of the two a link gives depends on the flags and on the system.
+            Err(Errno::LOOP | Errno::NOTDIR | Errno::MLINK) if self.kind(name)? == Some(Kind::Link) => {
+                Err(StateError::LinkRefused { path: self.at(name) })
+            }
+            Err(error) => Err(StateError::io("open", self.at(name), error)),
+        }
+    }
+
+    /// Opens a folder in this one.
+    pub(super) fn child(&self, name: &str) -> Result<Option<Self>> {
+        let opened = self.open_at(name, open_flags() | OFlags::DIRECTORY)?;
+        Ok(opened.map(|handle| Self { handle }))
+    }
+
+    /// Opens a chain of folders below this one.
+    pub(super) fn descend(&self, names: &[impl AsRef<str>]) -> Result<Option<Self>> {
+        let mut found: Option<Self> = None;
+        for name in names {
+            let Some(next) = found.as_ref().unwrap_or(self).child(name.as_ref())? else { return Ok(None) };
+            found = Some(next);
+        }
+        found.map_or_else(|| Err(StateError::internal("an empty chain of folders")), |dir| Ok(Some(dir)))
+    }
+
+    /// Opens a regular file for reading. Anything else in its place is an error of kind `InvalidData`.
+    pub(super) fn open_file(&self, name: &str) -> Result<Option<fs_err::File>> {
+        let Some(file) = self.open_at(name, open_flags())? else { return Ok(None) };
+        let found = file.metadata().map_err(|error| StateError::io("look at", self.at(name), error))?;
+        if !found.is_file() {
+            let reason = io::Error::new(io::ErrorKind::InvalidData, "it is not a regular file");
+            return Err(StateError::io("read", self.at(name), reason));
+        }
+        Ok(Some(file))
+    }
+
+    /// Reads a whole file of at most `bytes_max`; a larger one is an error of kind `InvalidData`.
+    pub(super) fn read(&self, name: &str, bytes_max: u64) -> Result<Option<Vec<u8>>> {
+        let Some(file) = self.open_file(name)? else { return Ok(None) };
+        let mut bytes = Vec::new();
+        let read = file.take(bytes_max + 1).read_to_end(&mut bytes);
+        read.map_err(|error| StateError::io("read", self.at(name), error))?;
+        if bytes.len() as u64 > bytes_max {
+            let reason =
+                io::Error::new(io::ErrorKind::InvalidData, format!("it is larger than {bytes_max} bytes"));
+            return Err(StateError::io("read", self.at(name), reason));
+        }
+        Ok(Some(bytes))
+    }
+
+    /// What a name stands for.
+    pub(super) fn kind(&self, name: &str) -> Result<Option<Kind>> {
+        match rustix::fs::statat(self.handle.file(), name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(found) => Ok(Some(FileType::from_raw_mode(found.st_mode).into())),
+            Err(Errno::NOENT) => Ok(None),
+            Err(error) => Err(StateError::io("look at", self.at(name), error)),
+        }
+    }
+
+    /// Every name in this folder, sorted.
+    pub(super) fn list(&self) -> Result<Vec<Entry>> {
+        let failed = |error: Errno| StateError::io("list", self.path(), error);
+        let mut entries = Vec::new();
+        for entry in rustix::fs::Dir::read_from(self.handle.file()).map_err(failed)? {
+            let entry = entry.map_err(failed)?;
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if name == "." || name == ".." {
+                continue;
+            }
+            let kind = match entry.file_type() {
+                FileType::Unknown => match self.kind(&name)? {
+                    Some(kind) => kind,
+                    None => continue,
+                },
+                known => known.into(),
+            };
+            entries.push(Entry { name, kind });
+        }
+        entries.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(entries)
+    }
+
+    /// The device and inode behind the handle.
+    pub(super) fn identity(&self) -> Result<(u64, u64)> {
+        let found = self.handle.metadata().map_err(|error| StateError::io("look at", self.path(), error))?;
+        Ok((found.dev(), found.ino()))
+    }
+
+    /// The user id of the folder's owner.
+    pub(super) fn owner(&self) -> Result<u32> {
+        let found = self.handle.metadata().map_err(|error| StateError::io("look at", self.path(), error))?;
+        Ok(found.uid())
+    }
+
+    /// Makes a folder in this one, if it is missing, and opens it. This folder is not synced.
+    pub(super) fn make(&self, name: &str) -> Result<Self> {
+        let made = rustix::fs::mkdirat(self.handle.file(), name, Mode::from_raw_mode(0o700));
+        match made {
+            Ok(()) | Err(Errno::EXIST) => {}
+            Err(error) => return Err(StateError::io("make the folder", self.at(name), error)),
+        }
+        let opened = self
+            .child(name)?
+            .ok_or_else(|| StateError::io("open", self.at(name), io::Error::from(io::ErrorKind::NotFound)))?;
+        if made.is_ok() {
+            opened.make_private()?;
+        }
+        Ok(opened)
+    }
+
+    /// Gives the folder its mode, which the umask may have narrowed.
+    pub(super) fn make_private(&self) -> Result<()> {
+        let set = self.handle.set_permissions(Permissions::from_mode(FOLDER_MODE));
+        set.map_err(|error| StateError::io("set the mode of", self.path(), error))
+    }
+
+    /// Makes what happened to the names in this folder durable.
+    pub(super) fn sync(&self) -> Result<()> {
+        self.handle.sync_all().map_err(|error| StateError::io("sync", self.path(), error))
+    }
+
+    /// Renames within this folder, replacing what is there.
+    pub(super) fn rename(&self, from: &str, to: &str) -> Result<()> {
+        let dir = self.handle.file();
+        rustix::fs::renameat(dir, from, dir, to)
+            .map_err(|error| StateError::io("rename to", self.at(to), error))
+    }
+
+    /// Removes a file or a link, never a folder. That it is gone already is fine.
+    pub(super) fn remove(&self, name: &str) -> Result<()> {
+        match rustix::fs::unlinkat(self.handle.file(), name, AtFlags::empty()) {
+            Ok(()) | Err(Errno::NOENT) => Ok(()),
+            Err(error) => Err(StateError::io("remove", self.at(name), error)),
+        }
+    }
+
+    /// Removes an empty folder.
+    pub(super) fn remove_folder(&self, name: &str) -> Result<()> {
+        match rustix::fs::unlinkat(self.handle.file(), name, AtFlags::REMOVEDIR) {
+            Ok(()) | Err(Errno::NOENT) => Ok(()),
+            Err(error) => Err(StateError::io("remove", self.at(name), error)),
+        }
+    }
+
+    /// Makes a temp in this folder.
+    pub(super) fn temp(&self) -> Result<Temp> {
+        let failed = |error: io::Error| StateError::io("make a temporary file in", self.path(), error);
+        let inner = tempfile::Builder::new().prefix(TEMP_PREFIX).tempfile_in(self.path()).map_err(failed)?;
+        inner.as_file().set_permissions(Permissions::from_mode(FILE_MODE)).map_err(failed)?;
+        Ok(Temp::new(inner))
+    }
+
+    /// Makes a temp that holds these bytes and is synced.
+    pub(super) fn temp_with(&self, bytes: &[u8]) -> Result<Temp> {
+        let mut temp = self.temp()?;
+        temp.write(|writer| writer.write_all(bytes))?;
+        temp.sync()?;
+        Ok(temp)
+    }
+
+    /// Syncs a file's own content.
+    pub(super) fn sync_file(&self, name: &str) -> Result<()> {
+        let file = self
+            .open_file(name)?
+            .ok_or_else(|| StateError::io("sync", self.at(name), io::Error::from(io::ErrorKind::NotFound)))?;
+        file.sync_all().map_err(|error| StateError::io("sync", self.at(name), error))
+    }
+}
+
+/// Makes the folder of the root with all that is missing above it, each durable in its parent.
+pub(super) fn make_root_folder(path: &Path) -> Result<()> {
+    let absolute = std::path::absolute(path).map_err(|error| StateError::io("find", path, error))?;
+    let mut missing = Vec::new();
+    let mut above = absolute.as_path();
+    while !exists(above)? {
+        missing.push(above);
+        match above.parent() {
+            Some(parent) => above = parent,
+            None => break,
+        }
+    }
+    for folder in missing.into_iter().rev() {
+        match fs_err::create_dir(folder) {
+            Ok(()) => Dir::open(folder)?.make_private()?,
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(StateError::io("make the folder", folder, error)),
+        }
+        if let Some(parent) = folder.parent() {
+            Dir::open(parent)?.sync()?;
+        }
+    }
+    Ok(())
+}
+
+/// The nearest folder at or above a path that exists.
+pub(super) fn nearest_existing(path: &Path) -> Result<Dir> {
+    let absolute = std::path::absolute(path).map_err(|error| StateError::io("find", path, error))?;
+    let mut above = absolute.as_path();
+    while !exists(above)? {
+        above = above.parent().unwrap_or(Path::new("/"));
+    }
+    Dir::open(above)
+}
+
+fn exists(path: &Path) -> Result<bool> {
+    fs_err::metadata(path).map(|_| true).or_else(|error| match error.kind() {
+        io::ErrorKind::NotFound => Ok(false),
+        _ => Err(StateError::io("look at", path, error)),
+    })
+}
+
+/// Writes a file that is written once, whole or not at all.
+pub(super) fn write_once(path: &Path, bytes: &[u8]) -> Result<()> {
+    let file = atomicwrites::AtomicFile::new(path, atomicwrites::AllowOverwrite);
+    let written = file.write(|temp: &mut File| {
+        temp.set_permissions(Permissions::from_mode(FILE_MODE))?;
+        temp.write_all(bytes)
+    });
+    written.map_err(|error| StateError::io("write", path, io::Error::from(error)))
+}
