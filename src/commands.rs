@@ -65,7 +65,8 @@ fn refuse_unusable_output(command: &'static str) -> Option<Answer> {
         Stdout::ReadOnly => "open for reading only",
         Stdout::NoReader => "a pipe that nobody reads any more",
     };
-    let answer = Answer::new(command, Code::OutputUnusable, format!("standard output is {what}, so nothing was done"));
+    let answer =
+        Answer::new(command, Code::OutputUnusable, format!("standard output is {what}, so nothing was done"));
     Some(answer.hint("redirect it to a file or to /dev/null if the answer is not wanted"))
 }
 

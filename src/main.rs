@@ -34,7 +34,7 @@ fn print(answer: &Answer, style: &Style) -> ExitCode {
             let lost = commands::undelivered(answer, &error);
             let rendered = lost.render(&Style::default());
             // There is nobody left to tell if standard error is gone too.
-            let _ = deliver(&rendered, &mut io::sink(), &mut io::stderr().lock());
+            drop(deliver(&rendered, &mut io::sink(), &mut io::stderr().lock()));
             ExitCode::from(lost.exit().number())
         }
     }

@@ -46,7 +46,11 @@ pub(crate) fn run(context: &Context, args: &AdmitArgs) -> Result<Answer, Failure
             let waits = if args.queued { Waits::Enqueued } else { Waits::Pending };
             Wish::Register(attempt, waits)
         }
-        (None, None) => return Err(Failure::usage("neither --attempt nor --send is given, and LYCHGATE_ATTEMPT is not set")),
+        (None, None) => {
+            return Err(Failure::usage(
+                "neither --attempt nor --send is given, and LYCHGATE_ATTEMPT is not set",
+            ));
+        }
     };
     call.run(
         &|row, sight, call| match &wish {

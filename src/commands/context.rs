@@ -75,9 +75,15 @@ pub(crate) struct Context {
 }
 
 impl Context {
-    pub(crate) fn new(command: &'static str, global: &Global, environment: &Environment) -> Result<Self, Failure> {
+    pub(crate) fn new(
+        command: &'static str,
+        global: &Global,
+        environment: &Environment,
+    ) -> Result<Self, Failure> {
         let root = global.root.clone().or_else(|| environment.root.clone()).ok_or_else(|| {
-            Failure::usage("there is no root: neither --root nor LYCHGATE_ROOT, XDG_STATE_HOME or HOME is set")
+            Failure::usage(
+                "there is no root: neither --root nor LYCHGATE_ROOT, XDG_STATE_HOME or HOME is set",
+            )
         })?;
         let ids = Ids::new();
         let request_id = match &global.request_id {
@@ -100,6 +106,7 @@ impl Context {
         crate::state::canonical(&self.root)
     }
 
+    #[allow(clippy::unused_self, reason = "the clock is part of what a command sees of the world")]
     pub(crate) fn now(&self) -> Timestamp {
         clock::now()
     }
@@ -144,7 +151,9 @@ impl Context {
         self.environment
             .attempt
             .as_deref()
-            .map(|text| AttemptId::parse(text).map_err(|error| Failure::usage(format!("LYCHGATE_ATTEMPT: {error}"))))
+            .map(|text| {
+                AttemptId::parse(text).map_err(|error| Failure::usage(format!("LYCHGATE_ATTEMPT: {error}")))
+            })
             .transpose()
     }
 
@@ -184,18 +193,21 @@ impl Ids {
         parse: impl Fn(&str) -> Result<T, InvalidId>,
     ) -> Result<T, Failure> {
         let mut bytes = [0_u8; 16];
-        let bytes = bytes.get_mut(..n_bytes).ok_or_else(|| Failure::internal("an id is longer than 16 bytes"))?;
+        let bytes =
+            bytes.get_mut(..n_bytes).ok_or_else(|| Failure::internal("an id is longer than 16 bytes"))?;
         self.fill(bytes)?;
         parse(&format!("{prefix}{}", hex(bytes))).map_err(|error| Failure::internal(error.to_string()))
     }
 
+    #[allow(clippy::disallowed_methods, reason = "the one place that draws ids")]
     fn fill(&self, bytes: &mut [u8]) -> Result<(), Failure> {
         #[cfg(feature = "test-seams")]
         if let Some(seed) = &self.seed {
             seed.fill(bytes);
             return Ok(());
         }
-        getrandom::fill(bytes).map_err(|error| Failure::internal(format!("the system gives no random bytes: {error}")))
+        getrandom::fill(bytes)
+            .map_err(|error| Failure::internal(format!("the system gives no random bytes: {error}")))
     }
 }
 
@@ -234,7 +246,9 @@ mod clock {
     #[allow(clippy::disallowed_methods, reason = "the one place that reads the clock")]
     pub(super) fn now() -> Timestamp {
         #[cfg(feature = "test-seams")]
-        if let Some(fixed) = super::variable("LYCHGATE_TEST_NOW").and_then(|text| Timestamp::parse(&text).ok()) {
+        if let Some(fixed) =
+            super::variable("LYCHGATE_TEST_NOW").and_then(|text| Timestamp::parse(&text).ok())
+        {
             return fixed;
         }
         let text = format!("{:.3}", jiff::Timestamp::now());

@@ -55,7 +55,9 @@ pub(crate) fn reports(store: &Store, document: &Document) -> ReportEvidence {
     match store.report_files(&row.parent_workspace_id, &row.task_id) {
         Err(why) => ReportEvidence::Broken(why),
         Ok(files) => match files.iter().find(|file| !names(row, file)) {
-            Some(stray) => ReportEvidence::Broken(format!("`{stray}` lies among its reports, and the row does not know it")),
+            Some(stray) => ReportEvidence::Broken(format!(
+                "`{stray}` lies among its reports, and the row does not know it"
+            )),
             None => ReportEvidence::AsTheRowSays,
         },
     }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::answer::Answer;
 use crate::protocol::codes::Code;
-use crate::protocol::verdict::{Facts, Refusal};
+use crate::protocol::verdict::Refusal;
 use crate::state::StateError;
 
 /// Why a command did not grant what was asked.
@@ -58,7 +58,10 @@ impl Failure {
     pub(crate) fn undelivered_token(path: &Path, error: &std::io::Error) -> Self {
         Self::Call {
             code: Code::AnswerNotDelivered,
-            message: format!("the change is durable, but the token file `{}` is not: {error}", path.display()),
+            message: format!(
+                "the change is durable, but the token file `{}` is not: {error}",
+                path.display()
+            ),
             hint: Some("repeat the call with the same --request-id; it answers the same attempt".to_owned()),
         }
     }
@@ -112,9 +115,4 @@ impl From<StateError> for Failure {
     fn from(error: StateError) -> Self {
         Self::State(error)
     }
-}
-
-/// Facts with a leading task id, for answers that are about a task that could not be judged.
-pub(crate) fn about_task(task: &str) -> Facts {
-    crate::facts! { "taskId": task }
 }

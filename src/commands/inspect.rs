@@ -31,34 +31,38 @@ const STUCK_SECONDS: i64 = 600;
 pub(crate) fn run(context: &Context, args: &InspectArgs, style: &Style) -> Result<Answer, Failure> {
     let store = match Store::open(&context.root, Access::Read) {
         Ok(store) => store,
-        Err(StateError::NoRoot { path }) => return no_root(context, args, &path.display().to_string()),
+        Err(StateError::NoRoot { path }) => return Ok(no_root(context, args, &path.display().to_string())),
         Err(error) => return Err(error.into()),
     };
-    let shows_token = args.token.token.is_some() || args.token.token_file.is_some() || args.token.token_fd.is_some();
+    let shows_token =
+        args.token.token.is_some() || args.token.token_file.is_some() || args.token.token_fd.is_some();
     let keys = shows_token.then(|| Keys::read(&store, &args.token, None)).transpose()?;
     let look = Look { context, store: &store, args, keys: keys.as_ref() };
     if let [task] = args.tasks.as_slice() {
-        let found = look.task(task)?;
-        return Ok(look.flat(found, style));
+        return Ok(look.flat(&look.task(task), style));
     }
-    let mut found = if args.tasks.is_empty() { look.every_task()? } else { look.tasks(&args.tasks)? };
+    let mut found = if args.tasks.is_empty() { look.every_task()? } else { look.tasks(&args.tasks) };
     if args.stuck {
         found.retain(|found| found.is_stuck(context));
     }
     found.sort_by_key(Found::urgency);
-    Ok(look.list(found, style))
+    Ok(look.list(&found, style))
 }
 
 /// A root that was never made holds no task; nothing is created to say so.
-fn no_root(context: &Context, args: &InspectArgs, path: &str) -> Result<Answer, Failure> {
+fn no_root(context: &Context, args: &InspectArgs, path: &str) -> Answer {
     if let [task] = args.tasks.as_slice() {
         let found = Found::missing(task);
-        let mut answer = Answer::new(context.command, Code::Ok, format!("there is no root at `{path}`, so no task `{task}`"));
+        let mut answer = Answer::new(
+            context.command,
+            Code::Ok,
+            format!("there is no root at `{path}`, so no task `{task}`"),
+        );
         answer.fields = found.fields(context, None, args);
-        return Ok(expected(answer, args, found.classified.outcome));
+        return expected(answer, args, found.classified.outcome);
     }
     let message = format!("there is no root at `{path}` yet; the first `reserve` makes it");
-    Ok(Answer::new(context.command, Code::Ok, message).field("tasks", Vec::<Value>::new()))
+    Answer::new(context.command, Code::Ok, message).field("tasks", Vec::<Value>::new())
 }
 
 /// One task as it was found.
@@ -78,13 +82,27 @@ impl Found {
             reason: Some(Code::NoTaskRecord),
             why: "there is no row for it".to_owned(),
         };
-        Self { task: task.to_string(), document: None, evidence: None, owner_why: String::new(), classified, error: None }
+        Self {
+            task: task.to_string(),
+            document: None,
+            evidence: None,
+            owner_why: String::new(),
+            classified,
+            error: None,
+        }
     }
 
     fn broken(task: String, error: StateError) -> Self {
         let classified =
             Classified { outcome: Outcome::Indeterminate, reason: Some(error.code()), why: chain(&error) };
-        Self { task, document: None, evidence: None, owner_why: String::new(), classified, error: Some(error) }
+        Self {
+            task,
+            document: None,
+            evidence: None,
+            owner_why: String::new(),
+            classified,
+            error: Some(error),
+        }
     }
 
     fn row(&self) -> Option<&Row> {
@@ -144,6 +162,11 @@ impl Found {
 fn about_attempt(row: &Row, evidence: &Evidence, owner_why: &str) -> Map<String, Value> {
     let owner = &row.attempt.owner;
     let process = owner.process.as_ref();
+    let told = json!({
+        "name": owner.name, "alive": evidence.owner_life.as_str(), "why": owner_why,
+        "pid": process.map(|p| p.pid), "startTicks": process.and_then(|p| p.start_ticks),
+        "host": process.and_then(|p| p.machine_id.as_ref()), "bootId": process.and_then(|p| p.boot_id.as_ref()),
+    });
     crate::facts! {
         "taskStatus": row.task_status.as_str(),
         "phase": row.phase().as_str(),
@@ -151,11 +174,7 @@ fn about_attempt(row: &Row, evidence: &Evidence, owner_why: &str) -> Map<String,
         "receiptEligible": row.attempt.receipt_eligible,
         "origin": row.attempt.origin.as_str(),
         "since": row.attempt.since,
-        "owner": {
-            "name": owner.name, "alive": evidence.owner_life.as_str(), "why": owner_why,
-            "pid": process.map(|p| p.pid), "startTicks": process.and_then(|p| p.start_ticks),
-            "host": process.and_then(|p| p.machine_id.clone()), "bootId": process.and_then(|p| p.boot_id.clone()),
-        },
+        "owner": told,
     }
 }
 
@@ -201,7 +220,9 @@ fn about_ends(row: &Row, store: Option<&Store>) -> Map<String, Value> {
         fields.insert("replaces".to_owned(), json!(replaces));
     }
     if let Some(report) = row.counted_report() {
-        let path = store.map(|store| store.report_path(&row.parent_workspace_id, &row.task_id, report.attempt_id.as_ref()));
+        let path = store.map(|store| {
+            store.report_path(&row.parent_workspace_id, &row.task_id, report.attempt_id.as_ref())
+        });
         fields.insert("report".to_owned(), json!({
             "attemptId": report.attempt_id, "title": report.title, "bytes": report.text_bytes, "at": report.at,
             "path": path.map(|path| path.display().to_string()),
@@ -229,30 +250,30 @@ impl Look<'_> {
     fn every_task(&self) -> Result<Vec<Found>, Failure> {
         let mut found = Vec::new();
         for entry in self.store.tasks()? {
-            match entry.document {
-                Ok(document) => found.push(self.task(&document.row.task_id)?),
+            match entry.doc {
+                Ok(document) => found.push(self.task(&document.row.task_id)),
                 Err(error) => found.push(Found::broken(entry.folder, error)),
             }
         }
         Ok(found)
     }
 
-    fn tasks(&self, tasks: &[Name]) -> Result<Vec<Found>, Failure> {
+    fn tasks(&self, tasks: &[Name]) -> Vec<Found> {
         tasks.iter().map(|task| self.task(task)).collect()
     }
 
     /// Reads one task and everything its answer rests on twice, and answers when both readings are equal.
-    fn task(&self, task: &Name) -> Result<Found, Failure> {
+    fn task(&self, task: &Name) -> Found {
         let mut last = None;
         for _ in 0..READINGS_MAX {
             let reading = match self.read(task) {
                 Ok(Some(reading)) => reading,
-                Ok(None) => return Ok(Found::missing(task)),
-                Err(error) => return Ok(Found::broken(task.to_string(), error)),
+                Ok(None) => return Found::missing(task),
+                Err(error) => return Found::broken(task.to_string(), error),
             };
             crate::seam::pause("between-readings");
             if last.as_ref() == Some(&reading) {
-                return Ok(self.judge(task, reading));
+                return self.judge(task, reading);
             }
             last = Some(reading);
         }
@@ -265,7 +286,7 @@ impl Look<'_> {
             reason: Some(Code::IdentityChanged),
             why: "it changes faster than it can be read; ask again".to_owned(),
         };
-        Ok(found)
+        found
     }
 
     fn read(&self, task: &Name) -> Result<Option<(Document, ReceiptEvidence, ReportEvidence)>, StateError> {
@@ -284,7 +305,14 @@ impl Look<'_> {
         };
         let evidence = Evidence { receipt, reports, owner_life, role };
         let classified = classify(&document.row, &evidence);
-        Found { task: task.to_string(), document: Some(document), evidence: Some(evidence), owner_why, classified, error: None }
+        Found {
+            task: task.to_string(),
+            document: Some(document),
+            evidence: Some(evidence),
+            owner_why,
+            classified,
+            error: None,
+        }
     }
 
     fn history(&self, row: &Row) -> Result<Vec<Event>, StateError> {
@@ -294,8 +322,13 @@ impl Look<'_> {
     }
 
     /// Exactly one task: its fields are the answer's own.
-    fn flat(&self, found: Found, style: &Style) -> Answer {
-        let message = format!("task `{}` is {}: {}", found.task, found.classified.outcome.as_str(), found.classified.why);
+    fn flat(&self, found: &Found, style: &Style) -> Answer {
+        let message = format!(
+            "task `{}` is {}: {}",
+            found.task,
+            found.classified.outcome.as_str(),
+            found.classified.why
+        );
         let code = found.error.as_ref().map_or(Code::Ok, StateError::code);
         let mut answer = Answer::new(self.context.command, code, message);
         answer.hint = found.error.as_ref().and_then(StateError::hint);
@@ -312,13 +345,15 @@ impl Look<'_> {
         expected(answer, self.args, found.classified.outcome)
     }
 
-    fn list(&self, found: Vec<Found>, style: &Style) -> Answer {
-        let tasks: Vec<Value> =
-            found.iter().map(|found| Value::Object(found.fields(self.context, Some(self.store), self.args))).collect();
+    fn list(&self, found: &[Found], style: &Style) -> Answer {
+        let tasks: Vec<Value> = found
+            .iter()
+            .map(|found| Value::Object(found.fields(self.context, Some(self.store), self.args)))
+            .collect();
         let message = format!("{} task(s)", tasks.len());
         let body = table::many(self.store.root(), &tasks, style);
         let mut answer = Answer::new(self.context.command, Code::Ok, message).body(body);
-        let named_broken = found.iter().filter_map(|found| found.error.as_ref()).next();
+        let named_broken = found.iter().find_map(|found| found.error.as_ref());
         if let (Some(error), false) = (named_broken, self.args.tasks.is_empty()) {
             answer.code = error.code();
             answer.message = chain(error);
@@ -337,11 +372,12 @@ impl Look<'_> {
 
 /// `--expect`: another outcome is exit 10, with the same fields.
 fn expected(mut answer: Answer, args: &InspectArgs, outcome: Outcome) -> Answer {
-    if let Some(wanted) = &args.expect {
-        if wanted.as_str() != outcome.as_str() && answer.exit() == Exit::Done {
-            answer.code = Code::OutcomeDiffers;
-            answer.message = format!("the outcome is {}, not {}", outcome.as_str(), wanted.as_str());
-        }
+    if let Some(wanted) = &args.expect
+        && wanted.as_str() != outcome.as_str()
+        && answer.exit() == Exit::Done
+    {
+        answer.code = Code::OutcomeDiffers;
+        answer.message = format!("the outcome is {}, not {}", outcome.as_str(), wanted.as_str());
     }
     answer
 }
@@ -355,4 +391,3 @@ pub(super) fn owner_word(life: &str) -> &'static str {
         _ => "unknown",
     }
 }
-

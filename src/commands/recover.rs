@@ -20,10 +20,17 @@ use super::transact::{no_task, receipts};
 
 pub(crate) fn run(context: &Context, args: &RecoverArgs) -> Result<Answer, Failure> {
     let store = Store::open(&context.root, Access::Write)?;
-    let mut pass = Pass { context, store: &store, unproven: args.unproven, done: Vec::new(), left: Vec::new(), n_at_work: 0 };
+    let mut pass = Pass {
+        context,
+        store: &store,
+        unproven: args.unproven,
+        done: Vec::new(),
+        left: Vec::new(),
+        n_at_work: 0,
+    };
     if args.tasks.is_empty() {
         for entry in store.tasks()? {
-            match entry.document {
+            match entry.doc {
                 Ok(document) => pass.visit(&document.row.task_id)?,
                 Err(error) => pass.left.push(json!({
                     "folder": entry.folder, "reasonCode": error.code().as_str(), "why": super::failure::chain(&error),
@@ -134,7 +141,8 @@ impl Pass<'_> {
             Answer::new(self.context.command, Code::Recovered, message)
         };
         if n_left > 0 {
-            answer.hint = Some("each of these says what is missing: lychgate inspect TASK --explain".to_owned());
+            answer.hint =
+                Some("each of these says what is missing: lychgate inspect TASK --explain".to_owned());
         }
         answer.body = (answer.exit() == Exit::Done).then(|| self.told(&answer.message));
         answer.fields.insert("recovered".to_owned(), Value::Array(self.done));
@@ -145,14 +153,22 @@ impl Pass<'_> {
 
     fn told(&self, summary: &str) -> String {
         use std::fmt::Write as _;
-        let text = |value: &Value, key: &str| value.get(key).and_then(Value::as_str).unwrap_or("?").to_owned();
+        let text =
+            |value: &Value, key: &str| value.get(key).and_then(Value::as_str).unwrap_or("?").to_owned();
         let mut told = format!("{summary}\n");
         for done in &self.done {
             // Writing to a String cannot fail.
-            let _ = writeln!(told, "  {}: {} ({})", text(done, "taskId"), text(done, "did"), text(done, "why"));
+            let _ =
+                writeln!(told, "  {}: {} ({})", text(done, "taskId"), text(done, "did"), text(done, "why"));
         }
         for left in &self.left {
-            let _ = writeln!(told, "  {}: left alone, {} ({})", text(left, "taskId"), text(left, "reasonCode"), text(left, "why"));
+            let _ = writeln!(
+                told,
+                "  {}: left alone, {} ({})",
+                text(left, "taskId"),
+                text(left, "reasonCode"),
+                text(left, "why")
+            );
         }
         told
     }

@@ -10,8 +10,8 @@ use crate::protocol::report::{Publication, Publishing, publish};
 use crate::protocol::requests::Seen;
 use crate::protocol::verdict::{Call, Refusal, Said};
 use crate::state::{
-    Access, Document, Evidence, LockPlan, ReportInputError, ReportMeta, ReportText, ReportWrite, Store, Transaction,
-    Writes,
+    Access, Document, Evidence, LockPlan, ReportInputError, ReportMeta, ReportText, ReportWrite, Store,
+    Transaction, Writes,
 };
 
 use super::context::Context;
@@ -57,7 +57,11 @@ fn read(store: &Store, file: Option<&Input>) -> Result<ReportText, Failure> {
             ReportInputError::Unreadable { .. } => Code::Usage,
             ReportInputError::Spool { .. } => Code::Io,
         };
-        Failure::Call { code, message: super::failure::chain(&error), hint: Some("nothing was changed".to_owned()) }
+        Failure::Call {
+            code,
+            message: super::failure::chain(&error),
+            hint: Some("nothing was changed".to_owned()),
+        }
     })
 }
 
@@ -99,8 +103,11 @@ impl Job<'_> {
             title: self.args.title.clone(),
             kept_late: self.store.late_exists(&meta.parent, &self.task, &self.attempt, text.sha256()),
         };
-        let call =
-            Call { command: self.context.command, request_id: self.context.request_id.clone(), now: meta.at.clone() };
+        let call = Call {
+            command: self.context.command,
+            request_id: self.context.request_id.clone(),
+            now: meta.at.clone(),
+        };
         self.commit(transaction, publish(&document.row, &publication, self.keys, &call), meta, text, &digest)
     }
 
@@ -143,7 +150,8 @@ impl Job<'_> {
     }
 
     fn with_path(&self, mut answer: Answer) -> Answer {
-        let parent = self.store.read_task(&self.task).ok().flatten().map(|document| document.row.parent_workspace_id);
+        let parent =
+            self.store.read_task(&self.task).ok().flatten().map(|document| document.row.parent_workspace_id);
         if let Some(parent) = parent {
             let path = self.store.report_path(&parent, &self.task, Some(&self.attempt));
             answer.fields.insert("reportPath".to_owned(), json!(path.display().to_string()));
@@ -161,7 +169,9 @@ fn show(context: &Context, args: &ReportArgs, task: &Name) -> Result<Answer, Fai
         show_late(&store, &document, &mut text)?;
         "late reports"
     } else {
-        let Some(report) = document.row.counted_report() else { return Err(nothing(task, "published no report")) };
+        let Some(report) = document.row.counted_report() else {
+            return Err(nothing(task, "published no report"));
+        };
         found(task, store.show_report(&document, report, &mut text), "the report file is missing")?;
         "report"
     };

@@ -31,7 +31,10 @@ pub(crate) fn run(context: &Context, args: &ReserveArgs) -> Result<Answer, Failu
             done => return done,
         }
     }
-    Err(Failure::State(StateError::Busy { what: "the name of the new task".to_owned(), waited: context.lock_wait }))
+    Err(Failure::State(StateError::Busy {
+        what: "the name of the new task".to_owned(),
+        waited: context.lock_wait,
+    }))
 }
 
 /// How often a reservation starts over when somebody else takes the name it was about to take. Each loss
@@ -226,8 +229,11 @@ impl Job<'_> {
         ancestors: &[Name],
     ) -> Result<Reserved, Failure> {
         let existing = transaction.row(&request.task);
-        let call =
-            Call { command: self.context.command, request_id: self.context.request_id.clone(), now: self.context.now() };
+        let call = Call {
+            command: self.context.command,
+            request_id: self.context.request_id.clone(),
+            now: self.context.now(),
+        };
         let reserved = match &self.args.replaces {
             None => reservation::reserve(existing, request, &call)?,
             Some(old) => {
@@ -237,20 +243,23 @@ impl Job<'_> {
             }
         };
         if let Some(ancestor) = stopped_ancestor(transaction, ancestors) {
-            let message = format!("ancestor `{ancestor}` is stopped, so `{}` is not reserved under it", request.task);
+            let message =
+                format!("ancestor `{ancestor}` is stopped, so `{}` is not reserved under it", request.task);
             let refusal = Refusal::new(Code::AncestorStopped, message).fact("ancestor", ancestor.as_str());
             return Err(Failure::Refused(Box::new(refusal)));
         }
         Ok(reserved)
     }
 
-    fn commit(&self, transaction: Transaction<'_>, reserved: Reserved, fresh: &AttemptId) -> Result<Answer, Failure> {
+    fn commit(
+        &self,
+        transaction: Transaction<'_>,
+        reserved: Reserved,
+        fresh: &AttemptId,
+    ) -> Result<Answer, Failure> {
         let Reserved { mut row, old, said } = reserved;
-        let grant = Grant {
-            tokens_of: Some(fresh.clone()),
-            hint: pid_hint(&self.args.owner),
-            ..Grant::default()
-        };
+        let grant =
+            Grant { tokens_of: Some(fresh.clone()), hint: pid_hint(&self.args.owner), ..Grant::default() };
         row.remember(transact::record(self.context, &self.digest, &said, &grant));
         let mut rows = vec![*row];
         if let Some(mut old) = old {

@@ -10,7 +10,7 @@ use crate::state::{Access, Store, TokenFile};
 
 use super::context::Context;
 use super::failure::Failure;
-use super::owner::{owner, pid_hint};
+use super::owner::{NO_PID_HINT, owner};
 use super::tokens::Keys;
 use super::transact::{Ancestors, Grant, TaskCall, digest};
 
@@ -45,7 +45,7 @@ pub(crate) fn run(context: &Context, args: &RotateArgs) -> Result<Answer, Failur
             };
             rotation::rotate(row, &request, &around, call)
         },
-        &|said| grant(said, args),
+        &grant,
     )?;
     deliver_token(answer, args, &keys, staged)
 }
@@ -78,14 +78,15 @@ fn wish(args: &RotateArgs) -> String {
 }
 
 /// A fresh id that somebody owns has a token; a launch under its own id keeps the token it has.
-fn grant(said: &Said, args: &RotateArgs) -> Grant {
+fn grant(said: &Said) -> Grant {
     let fact = |key: &str| said.facts.get(key);
     let owned = fact("owned").and_then(serde_json::Value::as_bool).unwrap_or(false);
     let fresh = said.code == Code::Rotated || fact("previousAttemptId").is_some();
     let attempt = fact("attemptId").and_then(|id| id.as_str()).and_then(|id| AttemptId::parse(id).ok());
     Grant {
         tokens_of: attempt.filter(|_| owned && fresh),
-        hint: pid_hint(&args.owner).filter(|_| owned),
+        hint: Some(NO_PID_HINT.to_owned())
+            .filter(|_| owned && fact("ownerPid").is_none_or(serde_json::Value::is_null)),
         ..Grant::default()
     }
 }
@@ -109,13 +110,12 @@ fn deliver_token(
     let attempt = answer.fields.get("attemptId").and_then(|id| id.as_str()).map(str::to_owned);
     // A repeated call answers the attempt of the first one, whose token this call did not stage.
     let same = |staged: &TokenFile| staged.holds(token.as_str().unwrap_or_default());
-    let staged = match staged.filter(same) {
-        Some(staged) => staged,
-        None => {
-            let id = attempt.as_deref().and_then(|id| AttemptId::parse(id).ok());
-            let id = id.ok_or_else(|| Failure::internal("a rotation answered no attempt"))?;
-            TokenFile::stage(path, &keys.owner_token(&id)).map_err(|e| Failure::undelivered_token(path, &e))?
-        }
+    let staged = if let Some(staged) = staged.filter(same) {
+        staged
+    } else {
+        let id = attempt.as_deref().and_then(|id| AttemptId::parse(id).ok());
+        let id = id.ok_or_else(|| Failure::internal("a rotation answered no attempt"))?;
+        TokenFile::stage(path, &keys.owner_token(&id)).map_err(|e| Failure::undelivered_token(path, &e))?
     };
     staged.put_in_place().map_err(|error| Failure::undelivered_token(path, &error))?;
     answer.fields.insert("tokenFile".to_owned(), path.display().to_string().into());

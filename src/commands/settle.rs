@@ -65,7 +65,8 @@ fn wish(args: &SettleArgs) -> Result<Wish, Failure> {
     Ok(match (&args.turn, &args.send, &args.cleanup) {
         (Some(turn), _, _) => Wish::Turn(turn.clone()),
         (None, Some(send), _) => {
-            let end = args.end.ok_or_else(|| Failure::usage("--send needs --as refused, no-work or canceled"))?;
+            let end =
+                args.end.ok_or_else(|| Failure::usage("--send needs --as refused, no-work or canceled"))?;
             Wish::Send(send.clone(), disposal(end))
         }
         (None, None, Some(cleanup)) => Wish::Cleanup(cleanup.clone()),

@@ -56,8 +56,13 @@ impl Job<'_> {
     fn try_stop(&self, task: &Name) -> Result<Answer, Failure> {
         let attempt = self.context.attempt_or_environment(self.args.attempt.as_ref(), task)?;
         let request = self.request(attempt)?;
-        let cleanups: Vec<String> =
-            self.args.cleanups.iter().map(|cleanup| format!("{}/{:?}", cleanup.name, cleanup.owner_pid)).collect();
+        let cleanups: Vec<String> = self
+            .args
+            .cleanups
+            .0
+            .iter()
+            .map(|cleanup| format!("{}/{:?}", cleanup.name, cleanup.owner_pid))
+            .collect();
         let call = TaskCall {
             context: self.context,
             store: self.store,
@@ -78,7 +83,7 @@ impl Job<'_> {
 
     fn request(&self, attempt: Option<AttemptId>) -> Result<Stop, Failure> {
         let mut cleanups = Vec::new();
-        for cleanup in self.args.cleanups.iter() {
+        for cleanup in &self.args.cleanups.0 {
             cleanups.push(NamedCleanup {
                 id: self.context.fresh_cleanup()?,
                 name: cleanup.name.to_string(),
@@ -104,7 +109,7 @@ impl Job<'_> {
         loop {
             let mut found: Vec<(usize, Name)> = Vec::new();
             for entry in self.store.tasks()? {
-                let Ok(document) = entry.document else { continue };
+                let Ok(document) = entry.doc else { continue };
                 let row = document.row;
                 let line = || std::iter::once(&row.parent_workspace_id).chain(&row.ancestors);
                 if !done.contains(&row.task_id) && line().any(|ancestor| roots.contains(ancestor)) {
@@ -155,20 +160,25 @@ const POLL: Duration = Duration::from_millis(10);
 
 /// One task and no tree: its own answer. Else all answers in a list, and the worst exit status.
 fn joined(context: &Context, mut answers: Vec<(Name, Answer)>, tree: bool) -> Answer {
-    if let ([_], false) = (answers.as_slice(), tree) {
-        if let Some((_, answer)) = answers.pop() {
-            return answer;
-        }
+    if !tree
+        && answers.len() == 1
+        && let Some((_, answer)) = answers.pop()
+    {
+        return answer;
     }
     let worst = answers.iter().max_by_key(|(_, answer)| answer.exit());
-    let stopping = answers.iter().any(|(_, answer)| matches!(answer.code, Code::Stopping | Code::AlreadyStopping));
+    let stopping =
+        answers.iter().any(|(_, answer)| matches!(answer.code, Code::Stopping | Code::AlreadyStopping));
     let (code, exit) = match worst {
-        Some((_, answer)) if !matches!(answer.exit(), Exit::Done | Exit::Pending) => (answer.code, answer.exit()),
+        Some((_, answer)) if !matches!(answer.exit(), Exit::Done | Exit::Pending) => {
+            (answer.code, answer.exit())
+        }
         Some((_, answer)) if answer.exit() == Exit::Pending => (Code::Stopping, Exit::Pending),
         _ if stopping => (Code::Stopping, Exit::Done),
         _ => (Code::Stopped, Exit::Done),
     };
-    let n_failed = answers.iter().filter(|(_, answer)| !matches!(answer.exit(), Exit::Done | Exit::Pending)).count();
+    let n_failed =
+        answers.iter().filter(|(_, answer)| !matches!(answer.exit(), Exit::Done | Exit::Pending)).count();
     let message = match n_failed {
         0 => format!("{} task(s) stopped or stopping", answers.len()),
         n => format!("{n} of {} task(s) could not be stopped", answers.len()),

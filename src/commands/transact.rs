@@ -302,10 +302,14 @@ pub(crate) fn repeated(context: &Context, keys: &Keys, record: &RequestRecord) -
     if record.authorised {
         let refusal = Refusal {
             facts,
-            ..Refusal::new(Code::AlreadyAdmitted, "this call was answered before, and that answer authorised its turn once")
+            ..Refusal::new(
+                Code::AlreadyAdmitted,
+                "this call was answered before, and that answer authorised its turn once",
+            )
         };
         return Err(Failure::Refused(Box::new(
-            refusal.hint("who knows that the turn never started may settle it; nobody may start on this answer"),
+            refusal
+                .hint("who knows that the turn never started may settle it; nobody may start on this answer"),
         )));
     }
     let code = text("code").and_then(Code::parse).ok_or_else(|| {
@@ -326,7 +330,9 @@ pub(crate) fn reused(context: &Context, record: &RequestRecord) -> Failure {
         "request id `{}` was used for another call (`{}`), so this is not a repeat of it",
         context.request_id, record.command
     );
-    Failure::Refused(Box::new(Refusal::new(Code::RequestIdReused, message).hint("take a new id for a new call")))
+    Failure::Refused(Box::new(
+        Refusal::new(Code::RequestIdReused, message).hint("take a new id for a new call"),
+    ))
 }
 
 /// The first ancestor, from the root on, whose current attempt is closed by a Stop.

@@ -26,14 +26,12 @@ pub fn next(row: &Row, classified: &Classified) -> Vec<String> {
 }
 
 fn retired(row: &Row, task: &str) -> Vec<String> {
-    match row.retirement.as_ref().and_then(|retirement| retirement.replacement_task_id.as_ref()) {
-        Some(replacement) => vec![format!("lychgate inspect {}", shell_word(replacement.as_str()))],
-        None => {
-            let mut next: Vec<String> = claim(row, task).into_iter().collect();
-            next.push(format!("lychgate reserve --replaces {task} --nonce NONCE"));
-            next
-        }
+    if let Some(replacement) = row.retirement.as_ref().and_then(|r| r.replacement_task_id.as_ref()) {
+        return vec![format!("lychgate inspect {}", shell_word(replacement.as_str()))];
     }
+    let mut next: Vec<String> = claim(row, task).into_iter().collect();
+    next.push(format!("lychgate reserve --replaces {task} --nonce NONCE"));
+    next
 }
 
 fn reported(row: &Row, task: &str) -> Vec<String> {
@@ -114,7 +112,9 @@ fn indeterminate(row: &Row, reason: Option<Code>, task: &str) -> Vec<String> {
             next.push(reawaken);
             next.extend(claim(row, task).map(|claim| format!("{claim} --token-file FILE")));
         }
-        Some(Code::UnownedNoReceipt) if row.phase() == Phase::Open && row.task_status != TaskStatus::Interrupted => {
+        Some(Code::UnownedNoReceipt)
+            if row.phase() == Phase::Open && row.task_status != TaskStatus::Interrupted =>
+        {
             if let (Some(attempt), false) = (&row.task_attempt_id, row.attempt.unowned_send_used) {
                 next.push(format!("lychgate admit {task} --attempt {attempt} --start"));
             }

@@ -84,6 +84,7 @@ const PAUSE_MS_MAX: u64 = 16;
 const PATIENCE: Duration = Duration::from_millis(50);
 
 impl Deadline {
+    #[allow(clippy::disallowed_methods, reason = "a wait ends by the clock, and grants nothing")]
     pub(super) fn new(wait: LockWait) -> Self {
         Self { started: Instant::now(), limit: wait.0, pause_ms: 1 }
     }

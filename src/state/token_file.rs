@@ -36,17 +36,18 @@ impl TokenFile {
     /// Writes a new token file, synced, and refuses an existing one with [`io::ErrorKind::AlreadyExists`].
     pub fn create(path: &Path, token: &str) -> io::Result<()> {
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
-        let written = writeln!(file, "{token}").and_then(|()| file.sync_all()).and_then(|()| sync_folder(path));
+        let written =
+            writeln!(file, "{token}").and_then(|()| file.sync_all()).and_then(|()| sync_folder(path));
         if written.is_err() {
             // The name is ours and holds no token anybody was given.
-            let _ = fs_err::remove_file(path);
+            drop(fs_err::remove_file(path));
         }
         written
     }
 
     /// Takes back a token file whose attempt was never committed.
     pub fn take_back(path: &Path) {
-        let _ = fs_err::remove_file(path);
+        drop(fs_err::remove_file(path));
     }
 
     /// Writes a token beside its place and syncs it.

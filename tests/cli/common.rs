@@ -112,7 +112,10 @@ impl TestRoot {
             .env("LYCHGATE_ROOT", self.path())
             .env("COLUMNS", "80")
             .env("LYCHGATE_TEST_SEED", format!("seed-{n}"))
-            .env("LYCHGATE_TEST_NOW", format!("2026-01-01T{:02}:{:02}:{:02}.000Z", n / 3600, n / 60 % 60, n % 60))
+            .env(
+                "LYCHGATE_TEST_NOW",
+                format!("2026-01-01T{:02}:{:02}:{:02}.000Z", n / 3600, n / 60 % 60, n % 60),
+            )
             .current_dir(self.dir.path())
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -156,7 +159,8 @@ impl TestRoot {
     /// Blanks what differs from run to run: the scratch folder. Tokens stay, for the next call needs them.
     fn blanked(&self, text: &str) -> String {
         let real = self.dir.path().canonicalize().unwrap();
-        text.replace(&real.display().to_string(), "[DIR]").replace(&self.dir.path().display().to_string(), "[DIR]")
+        text.replace(&real.display().to_string(), "[DIR]")
+            .replace(&self.dir.path().display().to_string(), "[DIR]")
     }
 
     /// Every file and folder below the root, sorted, with the size of nothing and the content of nothing:
@@ -216,7 +220,10 @@ impl TestRoot {
     /// Starts a call that stops at a seam; it answers in JSON.
     pub fn paused(&self, args: &[&str], point: &str) -> Child {
         let mut command = self.command(args);
-        command.arg("--json").env("LYCHGATE_TEST_PAUSE", point).env("LYCHGATE_TEST_PAUSE_DIR", self.dir.path());
+        command
+            .arg("--json")
+            .env("LYCHGATE_TEST_PAUSE", point)
+            .env("LYCHGATE_TEST_PAUSE_DIR", self.dir.path());
         command.spawn().unwrap()
     }
 }
@@ -265,14 +272,21 @@ impl TestRoot {
         let mut args = vec!["reserve", id, "--parent", "ws"];
         args.extend(more);
         let out = self.json(&args).is(0, "reserved");
-        Task { root: self, id: id.to_owned(), attempt: out.get("attemptId"), token: out.get("token"), worker: out.get("workerToken") }
+        Task {
+            root: self,
+            id: id.to_owned(),
+            attempt: out.get("attemptId"),
+            token: out.get("token"),
+            worker: out.get("workerToken"),
+        }
     }
 }
 
 impl Task<'_> {
     /// Launches it under its own attempt.
     pub fn launched(self) -> Self {
-        let _ = self.root.json(&["rotate", &self.id, "--as", "launch", "--token", &self.token]).is(0, "launched");
+        let _ =
+            self.root.json(&["rotate", &self.id, "--as", "launch", "--token", &self.token]).is(0, "launched");
         self
     }
 

@@ -13,7 +13,11 @@ use crate::state::Store;
 pub(super) fn pieces(store: &Store, row: &Row, evidence: &Evidence, owner_why: &str) -> Value {
     let mut pieces = vec![
         piece("row", &store.row_path(&row.task_id).display().to_string(), &row.state_word()),
-        piece("reports", &store.reports_path(&row.parent_workspace_id, &row.task_id).display().to_string(), &reports(row, evidence)),
+        piece(
+            "reports",
+            &store.reports_path(&row.parent_workspace_id, &row.task_id).display().to_string(),
+            &reports(row, evidence),
+        ),
         piece("in flight", "row", &in_flight(row)),
         piece("settlement", "row", &settlement(row)),
         piece("owner", "process", &format!("{}: {owner_why}", evidence.owner_life.as_str())),
@@ -27,7 +31,11 @@ pub(super) fn pieces(store: &Store, row: &Row, evidence: &Evidence, owner_why: &
     if let Some(claim) = &row.task_attempt_retired_by {
         let spent = row.retirement.as_ref().and_then(|r| r.replacement_task_id.as_ref());
         let spent = spent.map_or("not spent".to_owned(), |task| format!("spent by `{task}`"));
-        pieces.push(piece("claim", "row", &format!("for run {} step {}, {spent}", claim.run_id, claim.step_id)));
+        pieces.push(piece(
+            "claim",
+            "row",
+            &format!("for run {} step {}, {spent}", claim.run_id, claim.step_id),
+        ));
     }
     Value::Array(pieces)
 }
@@ -52,7 +60,8 @@ fn in_flight(row: &Row) -> String {
 }
 
 fn settlement(row: &Row) -> String {
-    let receipt = row.settlement.as_ref().and_then(|s| s.settled.as_ref()).and_then(|settled| settled.receipt);
+    let receipt =
+        row.settlement.as_ref().and_then(|s| s.settled.as_ref()).and_then(|settled| settled.receipt);
     match row.phase() {
         Phase::Open => "admission is open".to_owned(),
         Phase::Closing => format!("admission is shut, {} still owed", owed_words(row)),

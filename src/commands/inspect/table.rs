@@ -15,7 +15,10 @@ const WIDTH_MIN: usize = 60;
 fn text<'a>(fields: &'a Map<String, Value>, path: &str) -> &'a str {
     let mut names = path.split('.');
     let first = names.next().and_then(|name| fields.get(name));
-    names.fold(first, |value, name| value.and_then(|value| value.get(name))).and_then(Value::as_str).unwrap_or("")
+    names
+        .fold(first, |value, name| value.and_then(|value| value.get(name)))
+        .and_then(Value::as_str)
+        .unwrap_or("")
 }
 
 fn n(fields: &Map<String, Value>, key: &str) -> usize {
@@ -41,7 +44,8 @@ pub(super) fn many(root: &Path, tasks: &[Value], style: &Style) -> String {
     }
     let width = style.width.max(WIDTH_MIN);
     let widest = |key: &str, most: usize| {
-        let longest = tasks.iter().filter_map(Value::as_object).map(|task| text(task, key).chars().count()).max();
+        let longest =
+            tasks.iter().filter_map(Value::as_object).map(|task| text(task, key).chars().count()).max();
         longest.unwrap_or(0).clamp(7, most)
     };
     let (task_w, outcome_w) = (widest("taskId", width / 3), 18);
@@ -49,7 +53,11 @@ pub(super) fn many(root: &Path, tasks: &[Value], style: &Style) -> String {
     let mut row = |task: &str, outcome: &str, status: &str, owner: &str, why: &str| {
         let line = format!(
             "{} {} {} {} {}",
-            cell(task, task_w), cell(outcome, outcome_w), cell(status, 12), cell(owner, 8), cell(why, why_w)
+            cell(task, task_w),
+            cell(outcome, outcome_w),
+            cell(status, 12),
+            cell(owner, 8),
+            cell(why, why_w)
         );
         // Writing to a String cannot fail.
         let _ = writeln!(out, "{}", line.trim_end());
@@ -60,7 +68,13 @@ pub(super) fn many(root: &Path, tasks: &[Value], style: &Style) -> String {
         let outcome = if retired { "retired" } else { text(task, "outcome") };
         let reason = text(task, "reasonCode");
         let why = if reason.is_empty() { text(task, "why") } else { reason };
-        row(text(task, "taskId"), outcome, text(task, "taskStatus"), owner_word(text(task, "owner.alive")), why);
+        row(
+            text(task, "taskId"),
+            outcome,
+            text(task, "taskStatus"),
+            owner_word(text(task, "owner.alive")),
+            why,
+        );
     }
     out
 }
@@ -80,17 +94,36 @@ pub(super) fn one(root: &Path, fields: &Map<String, Value>, _style: &Style) -> S
     line("outcome", &if reason.is_empty() { outcome.to_owned() } else { format!("{outcome} ({reason})") });
     line("why", text(fields, "why"));
     if fields.contains_key("taskStatus") {
-        line("status", &format!("{}, admission {}", text(fields, "taskStatus"), admission(text(fields, "phase"))));
+        line(
+            "status",
+            &format!("{}, admission {}", text(fields, "taskStatus"), admission(text(fields, "phase"))),
+        );
         line("attempt", &format!("{} ({})", text(fields, "identity.attemptId"), text(fields, "origin")));
-        line("lineage", if fields.get("proven") == Some(&Value::Bool(true)) { "proven" } else { "unproven, for good" });
+        line(
+            "lineage",
+            if fields.get("proven") == Some(&Value::Bool(true)) { "proven" } else { "unproven, for good" },
+        );
         let name = match text(fields, "owner.name") {
             "" => "unnamed".to_owned(),
             name => format!("`{name}`"),
         };
-        line("owner", &format!("{name}, {}: {}", owner_word(text(fields, "owner.alive")), text(fields, "owner.why")));
-        line("in flight", &format!("{} turn(s), {} send(s); {} owed", n(fields, "turns"), n(fields, "sends"), n(fields, "owed")));
+        line(
+            "owner",
+            &format!("{name}, {}: {}", owner_word(text(fields, "owner.alive")), text(fields, "owner.why")),
+        );
+        line(
+            "in flight",
+            &format!(
+                "{} turn(s), {} send(s); {} owed",
+                n(fields, "turns"),
+                n(fields, "sends"),
+                n(fields, "owed")
+            ),
+        );
     }
-    for owed in fields.get("owed").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_object) {
+    for owed in
+        fields.get("owed").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_object)
+    {
         let id = [text(owed, "turnId"), text(owed, "cleanupId")].concat();
         let name = text(owed, "name");
         line("  owed", &format!("{} {id} {name} since {}", text(owed, "kind"), text(owed, "since")));
@@ -106,7 +139,14 @@ pub(super) fn one(root: &Path, fields: &Map<String, Value>, _style: &Style) -> S
             "" => "not replaced yet".to_owned(),
             task => format!("replaced by `{task}`"),
         };
-        line("retired", &format!("for run {} step {}, {spent}", text(fields, "retiredBy.runId"), text(fields, "retiredBy.stepId")));
+        line(
+            "retired",
+            &format!(
+                "for run {} step {}, {spent}",
+                text(fields, "retiredBy.runId"),
+                text(fields, "retiredBy.stepId")
+            ),
+        );
     }
     lists(&mut out, fields);
     out
@@ -149,7 +189,11 @@ fn lists(out: &mut String, fields: &Map<String, Value>) {
             let _ = writeln!(
                 out,
                 "  {} {:<12} {:<18} {} {}",
-                text(event, "at"), text(event, "command"), text(event, "what"), escaped(&change), escaped(subject.trim())
+                text(event, "at"),
+                text(event, "command"),
+                text(event, "what"),
+                escaped(&change),
+                escaped(subject.trim())
             );
         }
     }
