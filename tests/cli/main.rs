@@ -2,6 +2,9 @@
 #![allow(missing_docs, clippy::unwrap_used, clippy::indexing_slicing, reason = "tests may panic")]
 #![allow(clippy::disallowed_methods, reason = "tests look at files and the environment from outside")]
 
+#[allow(dead_code, reason = "the stories share them")]
+mod actors;
 #[allow(dead_code, reason = "the harness serves every file")]
 mod common;
+mod rules;
 mod smoke;
