@@ -165,6 +165,12 @@ impl TestRoot {
         names
     }
 
+    /// Takes a receipt away for good. The commit that wrote it can put it back until the row's next commit.
+    pub fn lose_receipt(&self, workspace: &str, task: &str, attempt: &str) {
+        let _ = self.json(&["stop", task]).is(0, "already-stopped");
+        std::fs::remove_file(self.receipt_file(workspace, task, attempt)).unwrap();
+    }
+
     /// Where the receipt of an attempt lies.
     pub fn receipt_file(&self, workspace: &str, task: &str, attempt: &str) -> PathBuf {
         let folder = self.path().join("sessions").join(workspace).join("subagent-attempt-settlements");

@@ -115,7 +115,7 @@ fn test_5_a_marked_row_is_refused_to_strangers_in_both_modes_and_its_owner_may()
     for reported in [false, true] {
         let root = TestRoot::new();
         let mut task = terminal(&root, "t");
-        std::fs::remove_file(root.receipt_file("ws", "t", &task.attempt)).unwrap();
+        root.lose_receipt("ws", "t", &task.attempt);
         let _ = task.rotated_with("reawaken", &[]);
         let turn = task.turn();
         if reported {

@@ -3,11 +3,13 @@
 use crate::actors::Owner;
 use crate::common::{Task, TestRoot};
 
-/// Stopped, with a receipt, and its owner dead: all that a later process can go by is on disk.
+/// Stopped, with a receipt, and its owner dead: all that a later process can go by is on disk. A second Stop
+/// lets go of the record of the first one's commit, which would put a lost receipt back.
 fn terminal<'a>(root: &'a TestRoot, id: &str) -> Task<'a> {
     let mut owner = Owner::start();
     let task = root.reserve_step_for(id, &owner).launched();
     let _ = task.stop().is(0, "stopped");
+    let _ = task.stop().is(0, "already-stopped");
     owner.kill();
     task
 }
@@ -146,12 +148,14 @@ fn test_7_a_row_that_lost_its_mark_is_judged_by_its_receipt_and_has_none() {
     let root = TestRoot::new();
     let mut owner = Owner::start();
     let mut task = root.reserve_step_for("t", &owner).launched();
-    let _ = task.turn();
+    let turn = task.turn();
+    let dead = task.again();
     let _ = task.stop().is(0, "stopping");
     owner.kill();
     let _ = task.rotated_with("reawaken", &[]);
+    let _ = dead.settle(&turn).is(0, "turn-settled");
     let _ = task.stop().is(0, "stopped");
     root.forge("t", |row| drop(row.as_object_mut().unwrap().remove("taskAttemptUnproven")));
     assert_eq!(task.stands(), "indeterminate/unowned-no-receipt");
-    let _ = task.claim(&[]).is(10, "attempt-live");
+    let _ = task.claim(&[]).is(11, "no-settlement-evidence");
 }

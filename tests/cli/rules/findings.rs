@@ -152,7 +152,8 @@ fn finding_106_a_settlement_of_another_attempt_than_the_persisted_one_is_no_evid
         root.json(&["rotate", "t", "--as", "startup", "--unproven"]).is(0, "rotated").get("attemptId");
     // The first owner goes on as if nothing had happened.
     let _ = a.settle(&turn).is(0, "turn-settled");
-    let _ = a.close().is(10, "not-owner");
+    let args = ["settle", "t", "--attempt", &a.attempt, "--token", &a.token];
+    let _ = root.refuses(10, "stale-attempt", &args);
     let _ = a.stop().is(0, "stopped");
     assert_eq!(a.stands(), "indeterminate/lineage-unproven");
     assert_eq!(
@@ -171,7 +172,7 @@ fn finding_106_the_owners_word_counts_only_for_the_persisted_attempt() {
     let root = TestRoot::new();
     let task = root.reserve_step("t").launched();
     let _ = task.close().is(0, "settled");
-    std::fs::remove_file(root.receipt_file("ws", "t", &task.attempt)).unwrap();
+    root.lose_receipt("ws", "t", &task.attempt);
     assert_eq!(task.stands_for_owner(), "terminal-no-report");
     root.forge("t", |row| row["taskAttemptId"] = "att_00000000000000ff".into());
     assert_eq!(task.stands_for_owner(), "indeterminate/unowned-no-receipt");

@@ -81,7 +81,7 @@ fn reactivated(root: &TestRoot) -> Task<'_> {
     let turn = task.turn();
     let _ = task.report("done").is(0, "report-accepted");
     let _ = task.settle(&turn).is(0, "turn-settled");
-    let _ = task.rotated_as_owner("reactivate", &[]);
+    let _ = task.rotated_as_owner("reactivate", &["--owner-pid", &std::process::id().to_string()]);
     task
 }
 

@@ -85,7 +85,8 @@ fn test_15_a_publisher_that_dies_before_its_commit_has_published_nothing() {
 #[test]
 fn test_16_a_settlement_held_past_every_deadline_is_refused_to_all_until_it_is_committed() {
     let root = TestRoot::new();
-    let task = root.reserve_step("t").launched();
+    let owner = Owner::start();
+    let task = root.reserve_step_for("t", &owner).launched();
     let turn = task.turn();
     let _ = task.stop().is(0, "stopping");
     let settle = ["settle", "t", "--turn", &turn, "--token", &task.token];
@@ -159,7 +160,8 @@ fn test_19a_a_redriven_task_stays_unresolved_for_ever_though_its_owner_settles()
     assert_eq!(x.stands(), "indeterminate/owner-unknown");
     let _ = y.claim(&[]).is(10, "attempt-live");
     let _ = x.settle(&turn).is(0, "turn-settled");
-    let _ = x.close().is(10, "not-owner");
+    let args = ["settle", "t", "--attempt", &x.attempt, "--token", &x.token];
+    let _ = root.refuses(10, "stale-attempt", &args);
     assert_eq!(x.receipts(), Vec::<String>::new());
     let _ = x.stop().is(0, "stopped");
     assert_eq!(x.stands(), "indeterminate/lineage-unproven");
@@ -219,11 +221,15 @@ fn test_19c_no_detour_washes_the_mark_off() {
     let (x, turn, _) = redriven(&root);
     let mut task = x.again();
     let _ = task.stop().is(0, "stopped");
-    assert_eq!(task.stands(), "indeterminate/lineage-unproven");
+    assert_eq!(
+        task.stands(),
+        "indeterminate/owner-unknown",
+        "the turn of the first owner is still in flight"
+    );
     let out = task.rotated_with("reawaken", &[]);
     assert_eq!((out.get("proven"), out.get("receiptEligible")), ("false".into(), "false".into()));
     let _ = task.stop().is(0, "stopped");
-    assert_eq!(task.stands(), "indeterminate/lineage-unproven");
+    assert_eq!(task.stands(), "indeterminate/owner-unknown");
     // The first owner settles its turn at last; nothing changes for the marked lineage.
     let _ = x.settle(&turn).is(0, "turn-settled");
     assert_eq!(task.stands(), "indeterminate/lineage-unproven");

@@ -85,14 +85,13 @@ fn test_2_receipts_lie_with_the_parent_and_every_ancestor_of_the_captured_row() 
 
 #[test]
 fn test_2_the_receipt_is_there_before_the_answer_and_before_the_latch_lets_go() {
-    let root = TestRoot::new();
-    let task = root.reserve("t").launched();
-    let turn = task.turn();
-    let _ = task.stop().is(0, "stopping");
     // Nothing of the settled row is visible without its receipt, at any point of the commit.
     for point in ["before-rename", "after-rename", "after-commit-point"] {
-        let parked = root
-            .park(&["settle", "t", "--turn", &turn, "--token", &task.token, "--request-id", point], point);
+        let root = TestRoot::new();
+        let task = root.reserve("t").launched();
+        let turn = task.turn();
+        let _ = task.stop().is(0, "stopping");
+        let parked = root.park(&["settle", "t", "--turn", &turn, "--token", &task.token], point);
         let told = (task.seen("phase"), task.stands());
         let expected = match point {
             "before-rename" => ("closing", "cleanup-pending"),
@@ -101,9 +100,11 @@ fn test_2_the_receipt_is_there_before_the_answer_and_before_the_latch_lets_go() 
         assert_eq!((told.0.as_str(), told.1.as_str()), expected, "{point}");
         parked.kill();
         assert_eq!((task.seen("phase").as_str(), task.stands().as_str()), expected, "{point}, dead");
+        let again = task.settle(&turn);
+        let code = if point == "before-rename" { "turn-settled" } else { "already-settled" };
+        assert_eq!((again.exit, again.code().as_str()), (0, code), "{point}");
+        assert_eq!(task.receipts(), [task.attempt.clone()], "{point}");
     }
-    let _ = task.settle(&turn).is(0, "already-settled");
-    assert_eq!(task.receipts(), [task.attempt.clone()]);
 }
 
 #[test]
