@@ -8,3 +8,4 @@ mod actors;
 mod common;
 mod rules;
 mod smoke;
+mod unsafe_readings;
