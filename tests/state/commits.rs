@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::symlink;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use lychgate::protocol::codes::Code;
 use lychgate::state::{Evidence, StateError, Writes};
@@ -114,7 +115,7 @@ fn a_receipt_that_is_not_the_one_asked_for_is_unreadable() {
         good.replace(ATTEMPT, "att_ffffffffffffffff"),
         good.replace("\"ws\"", "\"above\""),
         good.replace("idle-settled", "guessed"),
-        good.replace("{", "{\"more\":1,"),
+        good.replace('{', "{\"more\":1,"),
     ] {
         fs::write(&place, &bad).unwrap();
         assert!(matches!(store.read_receipt(&document, &attempt()), Evidence::Unreadable(_)), "{bad}");
@@ -166,4 +167,52 @@ fn wishes_that_make_no_sense_are_refused() {
         assert!(matches!(begin(&store, &["t"]).unwrap().commit(writes), Err(StateError::Internal { .. })));
     }
     assert_eq!(tree(&root.path()), before);
+}
+
+#[test]
+fn readers_beside_writers_see_whole_commits_only() {
+    const ROWS: [&str; 3] = ["a", "b", "c"];
+    let root = TestRoot::new();
+    root.put(&ROWS);
+    let writing = AtomicBool::new(true);
+    std::thread::scope(|scope| {
+        let writers: Vec<_> = (0..3)
+            .map(|home| {
+                let root = &root;
+                scope.spawn(move || {
+                    let store = root.store();
+                    for _ in 0..25 {
+                        let tx = begin(&store, &ROWS).unwrap();
+                        let epochs = ROWS.map(|task| tx.row(&name(task)).unwrap().stop_epoch);
+                        assert!(epochs.iter().all(|epoch| *epoch == epochs[0]), "{epochs:?}");
+                        let mut rows: Vec<_> = ROWS.iter().map(|task| marked(task, epochs[0] + 1)).collect();
+                        rows.swap(0, home);
+                        tx.commit(Writes { rows, ..Writes::default() }).unwrap();
+                    }
+                })
+            })
+            .collect();
+        for order in [["a", "b", "c"], ["c", "b", "a"]] {
+            let (root, writing) = (&root, &writing);
+            scope.spawn(move || {
+                let store = root.store();
+                while writing.load(Ordering::Relaxed) {
+                    // What is read later is never older: one commit changes all three.
+                    let read =
+                        order.map(|task| store.read_task(&name(task)).unwrap().unwrap().row.stop_epoch);
+                    assert!(read.is_sorted(), "{order:?} {read:?}");
+                }
+            });
+        }
+        // Single locks, which apply what they find and let go.
+        scope.spawn(|| {
+            let store = root.store();
+            while writing.load(Ordering::Relaxed) {
+                drop(begin(&store, &["b"]).unwrap());
+            }
+        });
+        writers.into_iter().for_each(|writer| writer.join().unwrap());
+        writing.store(false, Ordering::Relaxed);
+    });
+    assert_eq!(root.store().read_task(&name("b")).unwrap().unwrap().row.stop_epoch, 75);
 }

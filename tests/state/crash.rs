@@ -12,7 +12,7 @@ use super::common::{ATTEMPT, PATIENT, TestRoot, attempt, begin, marked, name, re
 use super::reports::{accepted, report_write};
 
 const CHILD_ROOT: &str = "LYCHGATE_TEST_CHILD_ROOT";
-const TASKS: [&str; 3] = ["home", "part", "third"];
+pub(crate) const TASKS: [&str; 3] = ["home", "part", "third"];
 
 /// Not a test of its own: what the killed process does.
 #[test]
@@ -23,7 +23,7 @@ fn child_process() {
     tx.commit(changes(&store)).unwrap();
 }
 
-fn changes(store: &Store) -> Writes {
+pub(crate) fn changes(store: &Store) -> Writes {
     let (write, reference) = report_write(store, "part", "the result", false);
     let mut part = marked("part", 7);
     part.reports.push(reference);
@@ -55,7 +55,7 @@ fn killed_at(point: &str) -> TestRoot {
 }
 
 /// The stop epochs a reader sees, and whether both pieces of evidence of `part` count.
-fn seen(store: &Store) -> (Vec<Option<u64>>, bool) {
+pub(crate) fn seen(store: &Store) -> (Vec<Option<u64>>, bool) {
     let documents = TASKS.map(|task| store.read_task(&name(task)).unwrap());
     let part = documents[1].as_ref().unwrap();
     let receipt = store.read_receipt(part, &attempt());
@@ -68,11 +68,11 @@ fn seen(store: &Store) -> (Vec<Option<u64>>, bool) {
     (documents.map(|document| document.map(|document| document.row.stop_epoch)).to_vec(), evidence)
 }
 
-fn old() -> (Vec<Option<u64>>, bool) {
+pub(crate) fn old() -> (Vec<Option<u64>>, bool) {
     (vec![Some(0), Some(0), None], false)
 }
 
-fn new() -> (Vec<Option<u64>>, bool) {
+pub(crate) fn new() -> (Vec<Option<u64>>, bool) {
     (vec![Some(7), Some(7), Some(7)], true)
 }
 

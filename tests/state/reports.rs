@@ -8,7 +8,7 @@ use lychgate::state::{Document, Evidence, ReportMeta, ReportText, ReportWrite, S
 
 use super::common::{ATTEMPT, TestRoot, attempt, begin, marked, name, row, tree};
 
-fn time(second: u32) -> Timestamp {
+fn time(second: u64) -> Timestamp {
     Timestamp::parse(&format!("2026-01-01T00:00:{second:02}Z")).unwrap()
 }
 
@@ -20,7 +20,7 @@ pub(crate) fn report_write(store: &Store, task: &str, text: &str, late: bool) ->
         attempt: Some(attempt()),
         parent: name("ws"),
         title,
-        at: time(text.bytes as u32 % 60),
+        at: time(text.bytes % 60),
     };
     let reference = ReportRef {
         attempt_id: meta.attempt.clone(),

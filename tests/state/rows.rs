@@ -13,12 +13,17 @@ fn one(row: lychgate::protocol::row::Row) -> Writes {
     Writes { rows: vec![row], ..Writes::default() }
 }
 
+#[allow(clippy::needless_pass_by_value, reason = "what is looked at is over")]
 fn unreadable<T>(result: Result<T, StateError>) -> bool {
     matches!(result, Err(StateError::RowUnreadable { .. }))
 }
 
 fn envelope(document: &str) -> String {
-    let digest: String = Sha256::digest(document).iter().map(|byte| format!("{byte:02x}")).collect();
+    use std::fmt::Write as _;
+    let mut digest = String::new();
+    for byte in Sha256::digest(document) {
+        write!(digest, "{byte:02x}").unwrap();
+    }
     format!("{{\"sha256\":\"{digest}\",\"document\":{document}}}\n")
 }
 
