@@ -1,7 +1,12 @@
 //! Attempt fencing, recovery after a restart and a continuation guard for people who run coding agents.
+//!
+//! The layers, from the top: `main` parses, runs and prints; [`commands`] turn arguments into requests and
+//! judged transactions; [`protocol`] decides, without touching anything; [`state`] is the only part that
+//! touches files. [`cli`] and [`answer`] are the two ends of the wire. `docs/ARCHITECTURE.md` is the map.
 
 pub mod answer;
 pub mod cli;
+pub mod commands;
 pub mod protocol;
 pub mod seam;
 pub mod state;

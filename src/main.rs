@@ -1,1 +1,49 @@
-fn main() {}
+//! Parse, run, print, exit.
+
+use std::ffi::OsString;
+use std::io::{self, IsTerminal as _};
+use std::process::ExitCode;
+
+use lychgate::answer::{self, Answer, Style, deliver};
+use lychgate::cli;
+use lychgate::commands::{self, Environment};
+use lychgate::protocol::codes::Code;
+
+#[allow(clippy::disallowed_methods, reason = "the program's own arguments are read here, once")]
+fn main() -> ExitCode {
+    let args: Vec<OsString> = std::env::args_os().collect();
+    let environment = Environment::read();
+    let (answer, style) = match cli::parse(&args) {
+        Ok(cli) => {
+            let style = commands::style(&cli.global, &environment, io::stderr().is_terminal());
+            (commands::run(&cli, &environment, &style), style)
+        }
+        Err(error) => match answer::usage_answer(&error, &args) {
+            Ok(answer) => (answer, answer::scanned_style(&args)),
+            Err(help) => return print_help(&help),
+        },
+    };
+    print(&answer, &style)
+}
+
+fn print(answer: &Answer, style: &Style) -> ExitCode {
+    let delivered = deliver(&answer.render(style), &mut io::stdout().lock(), &mut io::stderr().lock());
+    match delivered {
+        Ok(()) => ExitCode::from(answer.exit().number()),
+        Err(error) => {
+            let lost = commands::undelivered(answer, &error);
+            let rendered = lost.render(&Style::default());
+            // There is nobody left to tell if standard error is gone too.
+            drop(deliver(&rendered, &mut io::sink(), &mut io::stderr().lock()));
+            ExitCode::from(lost.exit().number())
+        }
+    }
+}
+
+fn print_help(help: &str) -> ExitCode {
+    let rendered = answer::Rendered { stdout: help.as_bytes().to_vec(), stderr: Vec::new() };
+    match deliver(&rendered, &mut io::stdout().lock(), &mut io::stderr().lock()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(_) => ExitCode::from(Code::OutputUnusable.exit().number()),
+    }
+}

@@ -55,6 +55,11 @@ macro_rules! codes {
                 match self { $(Self::$variant => $text,)+ }
             }
 
+            /// The code with that word.
+            pub fn parse(text: &str) -> Option<Self> {
+                match text { $($text => Some(Self::$variant),)+ _ => None }
+            }
+
             /// The exit status an answer with this code has.
             pub fn exit(self) -> Exit {
                 match self { $(Self::$variant => Exit::$exit,)+ }

@@ -3,6 +3,7 @@
 //! Nothing here touches files, clocks, randomness or the environment; time and fresh ids come in as values.
 
 pub mod admission;
+pub mod advice;
 pub mod classify;
 pub mod codes;
 pub mod history;

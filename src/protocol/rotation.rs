@@ -341,6 +341,7 @@ fn published(row: &Row, previous: Option<&AttemptId>, reason: &str) -> Facts {
         "proven": !row.task_attempt_unproven,
         "receiptEligible": row.attempt.receipt_eligible,
         "owned": row.attempt.owned,
+        "ownerPid": row.attempt.owner.process.as_ref().map(|process| process.pid),
         "reason": reason,
         "stopEpoch": row.stop_epoch,
     };

@@ -84,6 +84,7 @@ const PAUSE_MS_MAX: u64 = 16;
 const PATIENCE: Duration = Duration::from_millis(50);
 
 impl Deadline {
+    #[allow(clippy::disallowed_methods, reason = "a wait ends by the clock, and grants nothing")]
     pub(super) fn new(wait: LockWait) -> Self {
         Self { started: Instant::now(), limit: wait.0, pause_ms: 1 }
     }
@@ -142,6 +143,7 @@ pub(super) fn acquire(root: &Path, wanted: &[Wanted], deadline: &mut Deadline) -
 }
 
 /// One round. `None`: everything was let go of, and a pause was made.
+#[allow(clippy::disallowed_methods, reason = "a wait ends by the clock, and grants nothing")]
 fn acquire_once(root: &Path, wanted: &[Wanted], deadline: &mut Deadline) -> Result<Option<Acquired>> {
     let root = Dir::open(root)?;
     let missing = || StateError::damaged(root.at(TASKS), "the folder is missing");

@@ -23,6 +23,7 @@ mod filesystem;
 mod lock;
 mod names;
 mod pending;
+mod places;
 pub mod process;
 mod reading;
 mod report;
@@ -32,6 +33,7 @@ mod secret;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test may panic")]
 mod testing;
+mod token_file;
 mod transaction;
 
 use std::path::PathBuf;
@@ -43,9 +45,11 @@ pub use evidence::Evidence;
 pub use filesystem::Locality;
 pub use lock::{LockPlan, LockWait};
 pub use pending::{Pending, PendingFile, PendingRow};
+pub use places::canonical;
 pub use report::{LateReport, ReportMeta, ReportWrite};
 pub use report_text::{REPORT_BYTES_MAX, ReportInputError, ReportText};
 pub use secret::Secret;
+pub use token_file::TokenFile;
 pub use transaction::Transaction;
 
 use crate::protocol::ids::Name;

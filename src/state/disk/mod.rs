@@ -82,6 +82,7 @@ pub(super) fn effective_user() -> u32 {
 }
 
 /// Random bytes from the operating system.
+#[allow(clippy::disallowed_methods, reason = "the secret and the names of temporary files are drawn here")]
 pub(super) fn random<const N: usize>() -> Result<[u8; N]> {
     let mut bytes = [0; N];
     getrandom::fill(&mut bytes)

@@ -1,0 +1,60 @@
+//! `claim-retire`: retires an attempt for exactly one checkpoint.
+
+use crate::answer::Answer;
+use crate::cli::ClaimRetireArgs;
+use crate::protocol::retirement::{self, ClaimEvidence, ClaimRequest};
+use crate::state::{Access, Store};
+
+use super::context::Context;
+use super::evidence;
+use super::failure::Failure;
+use super::tokens::Keys;
+use super::transact::{Ancestors, Grant, TaskCall, digest, no_task};
+
+pub(crate) fn run(context: &Context, args: &ClaimRetireArgs) -> Result<Answer, Failure> {
+    let store = Store::open(&context.root, Access::Write)?;
+    let keys = Keys::read(&store, &args.token, None)?;
+    let request = ClaimRequest {
+        attempt: args.attempt.clone(),
+        run: args.run.clone(),
+        step: args.step.clone(),
+        input_hash: args.input_hash.clone(),
+        parent: args.parent.clone(),
+        mode: args.mode,
+        fresh: context.fresh_nonce()?,
+    };
+    let call = TaskCall {
+        context,
+        store: &store,
+        keys: &keys,
+        task: &args.task,
+        ancestors: Ancestors::NotLookedAt,
+        digest: digest(&[
+            "claim-retire",
+            args.task.as_str(),
+            args.attempt.as_str(),
+            args.run.as_str(),
+            args.step.as_str(),
+            args.input_hash.as_str(),
+            args.parent.as_str(),
+            args.mode.as_str(),
+        ]),
+    };
+    let answer = call.run(
+        &|row, sight, call| {
+            let claim_evidence = ClaimEvidence {
+                credentials: &keys,
+                owner_life: sight.owner_life(),
+                receipt: sight.receipt(),
+                reports: sight.reports(),
+            };
+            retirement::claim(row, &request, &claim_evidence, call)
+        },
+        &|_| Grant::default(),
+    )?;
+    crate::seam::pause("claimed");
+    // Rule 72: after the claim is durable, the reports are looked at once more.
+    let document = store.read_task(&args.task)?.ok_or_else(|| no_task(&args.task))?;
+    retirement::alarm_after_claim(&document.row, args.mode, &evidence::reports(&store, &document))?;
+    Ok(answer)
+}

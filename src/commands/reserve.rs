@@ -1,0 +1,306 @@
+//! `reserve`: a new task, queued, with a fresh proven attempt; or the replacement of a retired one.
+
+use std::path::Path;
+
+use serde_json::json;
+
+use crate::answer::Answer;
+use crate::cli::ReserveArgs;
+use crate::protocol::codes::Code;
+use crate::protocol::ids::{AttemptId, InvalidId, Name, Nonce};
+use crate::protocol::requests::Seen;
+use crate::protocol::reservation::{self, Reserve, Reserved};
+use crate::protocol::row::{Extra, Row, WorkflowTask};
+use crate::protocol::verdict::{Call, Refusal};
+use crate::state::{Access, LockPlan, StateError, Store, TokenFile, Transaction, Writes};
+
+use super::context::Context;
+use super::failure::Failure;
+use super::owner::{owner, pid_hint};
+use super::tokens::Keys;
+use super::transact::{self, Grant, begin, digest, no_task, root_first, stopped_ancestor};
+
+pub(crate) fn run(context: &Context, args: &ReserveArgs) -> Result<Answer, Failure> {
+    let store = Store::open(&context.root, Access::Write)?;
+    let keys = Keys::without_token(&store)?;
+    let job = Job { context, store: &store, keys: &keys, args, digest: wish(args) };
+    // Somebody else may make the row between the look and the lock; then it is looked at anew.
+    for _ in 0..ROUNDS_MAX {
+        match job.round() {
+            Err(Failure::State(StateError::Raced { .. })) => {}
+            done => return done,
+        }
+    }
+    Err(Failure::State(StateError::Busy {
+        what: "the name of the new task".to_owned(),
+        waited: context.lock_wait,
+    }))
+}
+
+/// How often a reservation starts over when somebody else takes the name it was about to take. Each loss
+/// means that another call won, so the bound is generous.
+const ROUNDS_MAX: usize = 64;
+
+struct Job<'a> {
+    context: &'a Context,
+    store: &'a Store,
+    keys: &'a Keys,
+    args: &'a ReserveArgs,
+    digest: String,
+}
+
+fn wish(args: &ReserveArgs) -> String {
+    let name = |name: &Option<Name>| name.as_ref().map_or(String::new(), ToString::to_string);
+    let ancestors: Vec<&str> = args.ancestors.iter().map(Name::as_str).collect();
+    digest(&[
+        "reserve",
+        &name(&args.task),
+        &name(&args.parent),
+        &ancestors.join("\n"),
+        &name(&args.owner.owner),
+        &args.owner.owner_pid.map_or(String::new(), |pid| pid.to_string()),
+        &name(&args.run),
+        &name(&args.step),
+        &name(&args.input_hash),
+        &name(&args.replaces),
+        args.nonce.as_deref().unwrap_or_default(),
+    ])
+}
+
+/// Where the new task belongs: given, or taken from the claim it spends.
+struct Place {
+    parent: Name,
+    ancestors: Vec<Name>,
+    workflow_task: Option<WorkflowTask>,
+}
+
+impl Job<'_> {
+    fn round(&self) -> Result<Answer, Failure> {
+        let old = self.args.replaces.as_ref().map(|old| self.read_old(old)).transpose()?;
+        let place = self.place(old.as_ref())?;
+        let task = self.name(&place)?;
+        let plan = LockPlan {
+            shared: root_first(&place.parent, &place.ancestors),
+            exclusive: std::iter::once(task.clone()).chain(self.args.replaces.clone()).collect(),
+        };
+        let refuse = || self.refuse_unlocked(&task);
+        let transaction = begin(self.context, self.store, &plan, &refuse)?;
+        if let Some(answer) = self.answered_before(&transaction, &task) {
+            let holder = transaction.row(&task).map_or(self.args.replaces.clone(), |_| Some(task.clone()));
+            if let Some(holder) = holder {
+                transaction.rewrite(&holder)?;
+            }
+            return answer;
+        }
+        let fresh = self.context.fresh_attempt()?;
+        let request = Reserve {
+            task: task.clone(),
+            parent: place.parent,
+            ancestors: place.ancestors,
+            workflow_task: place.workflow_task,
+            owner: owner(self.context, &self.args.owner)?.unwrap_or_default(),
+            fresh: fresh.clone(),
+        };
+        let reserved = self.judge(&transaction, &request, &plan.shared)?;
+        for ancestor in &plan.shared {
+            if transaction.row(ancestor).is_some() {
+                transaction.sync_row(ancestor)?;
+            }
+        }
+        self.commit(transaction, reserved, &fresh)
+    }
+
+    fn read_old(&self, old: &Name) -> Result<Row, Failure> {
+        Ok(self.store.read_task(old)?.ok_or_else(|| no_task(old))?.row)
+    }
+
+    /// The place of the new task. What the claim or the parent's own row knows may be left out, and may not
+    /// be contradicted.
+    fn place(&self, old: Option<&Row>) -> Result<Place, Failure> {
+        if let Some(old) = old {
+            let agrees = self.args.parent.as_ref().is_none_or(|parent| *parent == old.parent_workspace_id);
+            if !agrees || !(self.args.ancestors.is_empty() || self.args.ancestors == old.ancestors) {
+                return Err(Failure::usage(format!(
+                    "a replacement has the parent and the ancestors of `{}`; leave --parent and --ancestor out",
+                    old.task_id
+                )));
+            }
+            let step = old.task_attempt_retired_by.as_ref().map(|claim| WorkflowTask {
+                run_id: claim.run_id.clone(),
+                step_id: claim.step_id.clone(),
+                input_hash: claim.input_hash.clone(),
+                extra: Extra::new(),
+            });
+            return Ok(Place {
+                parent: old.parent_workspace_id.clone(),
+                ancestors: old.ancestors.clone(),
+                workflow_task: step,
+            });
+        }
+        let parent = self.args.parent.clone().ok_or_else(|| Failure::usage("--parent is missing"))?;
+        let ancestors = self.ancestors(&parent)?;
+        Ok(Place { parent, ancestors, workflow_task: self.workflow_task()? })
+    }
+
+    /// A parent that is a task itself knows its own ancestors.
+    fn ancestors(&self, parent: &Name) -> Result<Vec<Name>, Failure> {
+        let Some(row) = self.store.read_task(parent)?.map(|document| document.row) else {
+            return Ok(self.args.ancestors.clone());
+        };
+        let known: Vec<Name> = std::iter::once(row.parent_workspace_id).chain(row.ancestors).collect();
+        if self.args.ancestors.is_empty() || self.args.ancestors == known {
+            return Ok(known);
+        }
+        let known: Vec<&str> = known.iter().map(Name::as_str).collect();
+        Err(Failure::usage(format!(
+            "task `{parent}` has the ancestors {}; leave --ancestor out or name these, nearest first",
+            known.join(", ")
+        )))
+    }
+
+    fn workflow_task(&self) -> Result<Option<WorkflowTask>, Failure> {
+        match (&self.args.run, &self.args.step, &self.args.input_hash) {
+            (None, None, None) => Ok(None),
+            (Some(run), Some(step), Some(hash)) => Ok(Some(WorkflowTask {
+                run_id: run.clone(),
+                step_id: step.clone(),
+                input_hash: hash.clone(),
+                extra: Extra::new(),
+            })),
+            _ => Err(Failure::usage("--run, --step and --input-hash belong together")),
+        }
+    }
+
+    /// The given name, or the first free `<run>.<step>.<n>`; a name this very call made before counts as free.
+    fn name(&self, place: &Place) -> Result<Name, Failure> {
+        if let Some(task) = &self.args.task {
+            return Ok(task.clone());
+        }
+        let step = place.workflow_task.as_ref().ok_or_else(|| Failure::usage("no task is named"))?;
+        for n in 1_u64.. {
+            let name = Name::parse(&format!("{}.{}.{n}", step.run_id, step.step_id)).map_err(too_long)?;
+            match self.store.read_task(&name)? {
+                Some(document) if self.seen(&document.row) == Seen::Never => {}
+                Some(_) | None => return Ok(name),
+            }
+        }
+        Err(Failure::internal("every number is taken"))
+    }
+
+    fn seen<'r>(&self, row: &'r Row) -> Seen<'r> {
+        row.requests.seen(&self.context.request_id, &self.digest)
+    }
+
+    /// A name is taken for ever, so a taken one is refused without waiting.
+    fn refuse_unlocked(&self, task: &Name) -> Result<(), Failure> {
+        match self.store.read_task(task)? {
+            Some(document) if self.seen(&document.row) == Seen::Never => {
+                Ok(reservation::refuse_taken(Some(&document.row))?)
+            }
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    fn answered_before(&self, transaction: &Transaction<'_>, task: &Name) -> Option<Result<Answer, Failure>> {
+        let rows = [transaction.row(task), self.args.replaces.as_ref().and_then(|old| transaction.row(old))];
+        rows.into_iter().flatten().find_map(|row| match self.seen(row) {
+            Seen::Never => None,
+            Seen::Before(record) => Some(self.repeated(record)),
+            Seen::ForAnother(record) => Some(Err(transact::reused(self.context, record))),
+        })
+    }
+
+    fn repeated(&self, record: &crate::protocol::requests::RequestRecord) -> Result<Answer, Failure> {
+        let mut answer = transact::repeated(self.context, self.keys, record)?;
+        let Some(path) = &self.args.token_file else { return Ok(answer) };
+        let token = take_tokens(&mut answer);
+        match TokenFile::read(path) {
+            Ok(text) if text.trim() == token => {}
+            _ => TokenFile::create(path, &token).map_err(|error| Failure::output_file(path, &error))?,
+        }
+        answer.fields.insert("tokenFile".to_owned(), json!(path.display().to_string()));
+        Ok(answer)
+    }
+
+    fn judge(
+        &self,
+        transaction: &Transaction<'_>,
+        request: &Reserve,
+        ancestors: &[Name],
+    ) -> Result<Reserved, Failure> {
+        let existing = transaction.row(&request.task);
+        let call = Call {
+            command: self.context.command,
+            request_id: self.context.request_id.clone(),
+            now: self.context.now(),
+        };
+        let reserved = match &self.args.replaces {
+            None => reservation::reserve(existing, request, &call)?,
+            Some(old) => {
+                let old = transaction.row(old).ok_or_else(|| no_task(old))?;
+                let nonce = self.args.nonce.as_deref().and_then(|text| Nonce::parse(text).ok());
+                reservation::replace(existing, old, nonce.as_ref(), request, &call)?
+            }
+        };
+        if let Some(ancestor) = stopped_ancestor(transaction, ancestors) {
+            let message =
+                format!("ancestor `{ancestor}` is stopped, so `{}` is not reserved under it", request.task);
+            let refusal = Refusal::new(Code::AncestorStopped, message).fact("ancestor", ancestor.as_str());
+            return Err(Failure::Refused(Box::new(refusal)));
+        }
+        Ok(reserved)
+    }
+
+    fn commit(
+        &self,
+        transaction: Transaction<'_>,
+        reserved: Reserved,
+        fresh: &AttemptId,
+    ) -> Result<Answer, Failure> {
+        let Reserved { mut row, old, said } = reserved;
+        let grant =
+            Grant { tokens_of: Some(fresh.clone()), hint: pid_hint(&self.args.owner), ..Grant::default() };
+        row.remember(transact::record(self.context, &self.digest, &said, &grant));
+        let mut rows = vec![*row];
+        if let Some(mut old) = old {
+            old.remember(transact::record(self.context, &self.digest, &said, &grant));
+            rows.push(*old);
+        }
+        let mut answer = Answer::new(self.context.command, said.code, said.message);
+        answer.fields = said.facts;
+        answer.hint = grant.hint;
+        transact::add_tokens(&mut answer, self.keys, fresh);
+        let token_file = self.args.token_file.as_deref();
+        if let Some(path) = token_file {
+            let token = take_tokens(&mut answer);
+            TokenFile::create(path, &token).map_err(|error| Failure::output_file(path, &error))?;
+            answer.fields.insert("tokenFile".to_owned(), json!(path.display().to_string()));
+        }
+        let committed = transaction.commit(Writes { rows, receipts: Vec::new(), report: None });
+        match committed {
+            Ok(_) => Ok(answer),
+            Err(error) => {
+                take_back(token_file, &error);
+                Err(error.into())
+            }
+        }
+    }
+}
+
+/// A token whose attempt was certainly never committed is of no use to anybody.
+fn take_back(token_file: Option<&Path>, error: &StateError) {
+    if let (Some(path), false) = (token_file, matches!(error, StateError::Uncertain { .. })) {
+        TokenFile::take_back(path);
+    }
+}
+
+fn take_tokens(answer: &mut Answer) -> String {
+    answer.fields.shift_remove("workerToken");
+    let token = answer.fields.shift_remove("token");
+    token.and_then(|token| token.as_str().map(str::to_owned)).unwrap_or_default()
+}
+
+#[allow(clippy::needless_pass_by_value, reason = "used as a function of map_err")]
+fn too_long(error: InvalidId) -> Failure {
+    Failure::usage(format!("run and step are too long for a made-up task name ({error}); name the task"))
+}
