@@ -345,9 +345,13 @@ fn exists(path: &Path) -> Result<bool> {
 /// Writes a file that is written once, whole or not at all.
 pub(super) fn write_once(path: &Path, bytes: &[u8]) -> Result<()> {
     let file = atomicwrites::AtomicFile::new(path, atomicwrites::AllowOverwrite);
+    // The crate makes a folder for its temp, and with a strange umask nobody could enter that. Every other file
+    // of ours gets its mode explicitly, so that a narrower umask for a moment changes nothing.
+    let umask = rustix::process::umask(Mode::from_raw_mode(0o077));
     let written = file.write(|temp: &mut File| {
         temp.set_permissions(Permissions::from_mode(FILE_MODE))?;
         temp.write_all(bytes)
     });
+    rustix::process::umask(umask);
     written.map_err(|error| StateError::io("write", path, io::Error::from(error)))
 }
