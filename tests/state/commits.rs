@@ -211,7 +211,9 @@ fn readers_beside_writers_see_whole_commits_only() {
                 drop(begin(&store, &["b"]).unwrap());
             }
         });
-        writers.into_iter().for_each(|writer| writer.join().unwrap());
+        for writer in writers {
+            writer.join().unwrap();
+        }
         writing.store(false, Ordering::Relaxed);
     });
     assert_eq!(root.store().read_task(&name("b")).unwrap().unwrap().row.stop_epoch, 75);
