@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
@@ -36,6 +37,20 @@ impl Owner {
     /// Its process id, as `--owner-pid` takes it.
     pub fn pid(&self) -> String {
         self.child.id().to_string()
+    }
+
+    /// Stops it, as a machine that sleeps does.
+    pub fn suspend(&self) {
+        self.signal(Signal::STOP);
+    }
+
+    /// Lets it go on.
+    pub fn resume(&self) {
+        self.signal(Signal::CONT);
+    }
+
+    fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
     /// Kills it with SIGKILL, and reaps it: then it is gone for good.
