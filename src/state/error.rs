@@ -58,7 +58,7 @@ pub enum StateError {
         path: PathBuf,
     },
     /// A row is damaged, or is another task's.
-    #[error("the row of `{task}` cannot be read: {reason}")]
+    #[error("the row of `{task}` at `{}` cannot be read: {reason}", path.display())]
     RowUnreadable {
         /// The task that was asked for, or the folder's name where no task was.
         task: String,
