@@ -66,7 +66,7 @@ fn a65_names_that_look_alike_are_different_tasks() {
     let tasks: Vec<Task<'_>> = names
         .iter()
         .map(|name| {
-            let out = root.json(&["reserve", "--parent", "ws", "--", name]).is(0, "reserved");
+            let out = root.run(&["reserve", "--json", "--parent", "ws", "--", name]).is(0, "reserved");
             assert_eq!(out.get("taskId"), *name);
             attempts.insert(out.get("attemptId"));
             Task {
@@ -92,8 +92,8 @@ fn a65_names_that_look_alike_are_different_tasks() {
     let _ =
         root.json(&["admit", "a:b", "--attempt", &colon.attempt, "--token", &dot.token]).is(10, "not-owner");
     for (task, before) in tasks.iter().zip(&names) {
-        let _ = root.json(&["stop", "--", before]).is(0, "stopped");
-        let seen = root.json(&["inspect", "--", before]).is(0, "ok");
+        let _ = root.run(&["stop", "--json", "--", before]).is(0, "stopped");
+        let seen = root.run(&["inspect", "--json", "--", before]).is(0, "ok");
         assert_eq!(
             (seen.get("outcome"), seen.get("identity.attemptId")),
             ("terminal-no-report".into(), task.attempt.clone())
