@@ -165,7 +165,8 @@ impl TestRoot {
         let mut document = file["document"].clone();
         change(&mut document["body"]);
         let text = document.to_string();
-        let digest: String = Sha256::digest(&text).iter().map(|byte| format!("{byte:02x}")).collect();
+        let digest: Vec<String> = Sha256::digest(&text).iter().map(|byte| format!("{byte:02x}")).collect();
+        let digest = digest.concat();
         std::fs::write(&path, format!("{{\"sha256\":\"{digest}\",\"document\":{text}}}\n")).unwrap();
     }
 

@@ -43,7 +43,7 @@ fn a45_two_writers_at_once_never_share_a_temporary_file() {
         let _ = outcome.is(0, "stopped");
     }
     for (name, attempt) in &tasks {
-        assert_eq!(root.receipts("ws", name), [attempt.clone()]);
+        assert_eq!(root.receipts("ws", name), [attempt.as_str()]);
     }
 }
 

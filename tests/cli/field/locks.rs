@@ -105,7 +105,7 @@ fn a39_after_a_kill_at_any_instant_every_call_works_at_once() {
             let again = root.json(&["stop", "t", "--lock-wait", "0"]);
             let code = if outcome == "live" { "stopped" } else { "already-stopped" };
             assert_eq!((again.exit, again.code().as_str()), (0, code), "{at}: {again}");
-            assert_eq!(task.receipts(), [task.attempt.clone()], "{at}");
+            assert_eq!(task.receipts(), [task.attempt.as_str()], "{at}");
         }
     }
     assert!(n_killed >= 15, "only {n_killed} calls were killed");

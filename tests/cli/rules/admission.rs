@@ -83,7 +83,7 @@ fn test_1e_x_an_admitted_send_cannot_be_canceled() {
     let _ = task.close().is(12, "obligations-owed");
     assert_eq!(task.receipts(), Vec::<String>::new());
     let _ = task.settle(&turn).is(0, "turn-settled");
-    assert_eq!(task.receipts(), [task.attempt.clone()]);
+    assert_eq!(task.receipts(), [task.attempt.as_str()]);
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn test_1e_x_a_send_enqueued_before_the_closure_is_refused_at_its_dequeue() {
     let _ = task.close().is(0, "settled");
     let _ = task.gate(&send).is(10, "attempt-settled");
     let _ = root.refuses(10, "attempt-settled", &args);
-    assert_eq!(task.receipts(), [task.attempt.clone()]);
+    assert_eq!(task.receipts(), [task.attempt.as_str()]);
 }
 
 #[test]

@@ -14,6 +14,9 @@ fn terminal<'a>(root: &'a TestRoot, id: &str) -> Task<'a> {
     task
 }
 
+/// What happens to a terminal row, or to what lies beside it.
+type Change<'a> = Box<dyn Fn(&Task<'_>) + 'a>;
+
 #[test]
 fn test_4_a_terminal_row_is_judged_by_what_lies_beside_it() {
     let root = TestRoot::new();
@@ -23,7 +26,6 @@ fn test_4_a_terminal_row_is_judged_by_what_lies_beside_it() {
         std::fs::create_dir_all(&folder).unwrap();
         folder.join(format!("{}.json", task.attempt))
     };
-    type Change<'a> = Box<dyn Fn(&Task<'_>) + 'a>;
     let table: Vec<(&str, Change<'_>, &str)> = vec![
         ("whole", Box::new(|_| ()), "terminal-no-report"),
         (
@@ -34,7 +36,7 @@ fn test_4_a_terminal_row_is_judged_by_what_lies_beside_it() {
         (
             "no-id",
             Box::new(|task| {
-                root.forge(&task.id, |row| drop(row.as_object_mut().unwrap().remove("taskAttemptId")))
+                root.forge(&task.id, |row| drop(row.as_object_mut().unwrap().remove("taskAttemptId")));
             }),
             "indeterminate/legacy-no-attempt-id",
         ),
@@ -61,7 +63,7 @@ fn test_4_a_terminal_row_is_judged_by_what_lies_beside_it() {
         (
             "archived",
             Box::new(|task| {
-                root.forge(&task.id, |row| row["archivedAt"] = "2026-01-01T00:00:00.000Z".into())
+                root.forge(&task.id, |row| row["archivedAt"] = "2026-01-01T00:00:00.000Z".into());
             }),
             "terminal-no-report",
         ),

@@ -18,7 +18,7 @@ fn test_1e_i_a_continuation_is_refused_while_the_settlement_is_under_way() {
     let _ = settling.go().is(0, "settled");
     let _ = task.gate(&parked).is(10, "attempt-settled");
     assert_eq!(root.row("t")["taskAttemptId"], task.attempt);
-    assert_eq!(task.receipts(), [task.attempt.clone()]);
+    assert_eq!(task.receipts(), [task.attempt.as_str()]);
     let _ = task.rotated_as_owner("reawaken", &[]);
     let _ = task.begin().is(0, "admitted");
 }
@@ -112,7 +112,7 @@ fn test_1e_ii_a_turn_admitted_before_the_stop_holds_it_open_and_leaves_one_recei
     assert_eq!(task.receipts(), Vec::<String>::new());
     let settled = task.settle(&turn).is(0, "turn-settled");
     assert_eq!(settled.get("receipt"), "execution-settled");
-    assert_eq!(task.receipts(), [task.attempt.clone()]);
+    assert_eq!(task.receipts(), [task.attempt.as_str()]);
     let _ = task.settle(&turn).is(0, "already-settled");
 }
 
@@ -127,7 +127,7 @@ fn test_1e_ii_a_stop_before_the_gate_discharges_the_pending_send_and_is_settled_
     let stopped = stop.go().is(0, "stopped");
     assert_eq!((stopped.get("canceledSends"), stopped.get("receipt")), ("1".into(), "launch-failed".into()));
     let _ = root.finish(gate).is(10, "attempt-settled");
-    assert_eq!(task.receipts(), [task.attempt.clone()]);
+    assert_eq!(task.receipts(), [task.attempt.as_str()]);
 }
 
 #[test]
@@ -142,7 +142,7 @@ fn test_1e_iii_a_terminal_failure_shuts_the_gate_before_its_receipt_exists() {
     assert_eq!(task.receipts(), Vec::<String>::new());
     assert_eq!(task.seen("closed.failure"), "the model is gone");
     let _ = task.settle(&turn).is(0, "turn-settled");
-    assert_eq!(task.receipts(), [task.attempt.clone()]);
+    assert_eq!(task.receipts(), [task.attempt.as_str()]);
     assert_eq!(task.seen("closed.failure"), "the model is gone", "the failure is kept");
 }
 
@@ -165,7 +165,7 @@ fn test_1e_iv_a_launch_failure_and_the_gate_exclude_each_other_in_both_orders() 
             assert_eq!(task.seen("phase"), "open", "a refused settlement shuts nothing");
         } else {
             let _ = lost.is(10, "attempt-settled");
-            assert_eq!(task.receipts(), [task.attempt.clone()]);
+            assert_eq!(task.receipts(), [task.attempt.as_str()]);
         }
     }
 }
@@ -181,7 +181,7 @@ fn test_1e_v_a_pending_send_beside_a_captured_turn_owes_nothing_and_never_starts
     let settled = task.settle(&turn).is(0, "turn-settled");
     assert_eq!(settled.get("phase"), "settled");
     let _ = task.gate(&pending).is(10, "attempt-settled");
-    assert_eq!(task.receipts(), [task.attempt.clone()]);
+    assert_eq!(task.receipts(), [task.attempt.as_str()]);
 }
 
 #[test]

@@ -56,13 +56,16 @@ fn test_1d_the_owners_own_settlement_proves_without_a_receipt_and_a_strangers_do
     }
 }
 
+/// What becomes of the bytes of a task's receipt.
+type Damage<'a> = &'a dyn Fn(&Task<'_>) -> Vec<u8>;
+
 #[test]
 fn test_1d_an_unreadable_receipt_proves_nothing() {
     let bytes = |task: &Task<'_>| std::fs::read(task.root.receipt_file("ws", "t", &task.attempt)).unwrap();
     let other = |task: &Task<'_>| -> Vec<u8> {
         String::from_utf8(bytes(task)).unwrap().replace(&task.attempt, "att_0000000000000000").into_bytes()
     };
-    let damages: [(&str, &dyn Fn(&Task<'_>) -> Vec<u8>); 4] = [
+    let damages: [(&str, Damage<'_>); 4] = [
         ("empty", &|_| Vec::new()),
         ("half", &|task| bytes(task)[..20].to_vec()),
         ("not JSON", &|_| b"<html>".to_vec()),
@@ -71,14 +74,14 @@ fn test_1d_an_unreadable_receipt_proves_nothing() {
     for (what, damage) in damages {
         let root = TestRoot::new();
         let mut task = settled(&root);
-        let damaged = damage(&task);
-        std::fs::write(root.receipt_file("ws", "t", &task.attempt), &damaged).unwrap();
+        let broken = damage(&task);
+        std::fs::write(root.receipt_file("ws", "t", &task.attempt), &broken).unwrap();
         let old = task.attempt.clone();
         is_proven(&task.rotated_with("reawaken", &[]), false);
         assert_eq!(root.row("t")["taskAttemptUnproven"], true, "{what}");
         let _ = task.stop().is(0, "stopped");
         let left = std::fs::read(root.receipt_file("ws", "t", &old)).unwrap();
-        assert_eq!(left, damaged, "{what}: a receipt is never written over");
+        assert_eq!(left, broken, "{what}: a receipt is never written over");
         assert!(!root.receipt_file("ws", "t", &task.attempt).exists(), "{what}");
     }
     let root = TestRoot::new();

@@ -137,7 +137,7 @@ fn test_18_a_terminal_failure_with_an_open_turn_is_undecided_until_the_turn_ends
         } else {
             let _ = task.settle(&turn).is(0, "turn-settled");
             assert_eq!(task.stands(), "terminal-no-report");
-            assert_eq!(task.receipts(), [task.attempt.clone()]);
+            assert_eq!(task.receipts(), [task.attempt.as_str()]);
         }
     }
 }
@@ -198,7 +198,7 @@ fn test_19b_of_two_processes_that_launch_one_reservation_exactly_one_sends() {
         }
         let _ = winner.settle(&turn).is(0, "turn-settled");
         let _ = winner.close().is(0, "settled");
-        assert_eq!(winner.receipts(), [winner.attempt.clone()], "the winner's receipt is the only one");
+        assert_eq!(winner.receipts(), [winner.attempt.as_str()], "the winner's receipt is the only one");
     }
 }
 

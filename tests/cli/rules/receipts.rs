@@ -8,7 +8,7 @@ use crate::common::{Task, TestRoot};
 /// The one receipt of a task, as its reader sees it.
 #[track_caller]
 fn only_receipt(task: &Task<'_>) -> Value {
-    assert_eq!(task.receipts(), [task.attempt.clone()]);
+    assert_eq!(task.receipts(), [task.attempt.as_str()]);
     let file = task.root.receipt_file("ws", &task.id, &task.attempt);
     serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap()
 }
@@ -79,7 +79,7 @@ fn test_2_receipts_lie_with_the_parent_and_every_ancestor_of_the_captured_row() 
     let task = root.reserve_with("t", &["--ancestor", "near", "--ancestor", "far"]);
     let _ = task.stop().is(0, "stopped");
     for workspace in ["ws", "near", "far"] {
-        assert_eq!(root.receipts(workspace, "t"), [task.attempt.clone()], "{workspace}");
+        assert_eq!(root.receipts(workspace, "t"), [task.attempt.as_str()], "{workspace}");
     }
 }
 
@@ -103,7 +103,7 @@ fn test_2_the_receipt_is_there_before_the_answer_and_before_the_latch_lets_go() 
         let again = task.settle(&turn);
         let code = if point == "before-rename" { "turn-settled" } else { "already-settled" };
         assert_eq!((again.exit, again.code().as_str()), (0, code), "{point}");
-        assert_eq!(task.receipts(), [task.attempt.clone()], "{point}");
+        assert_eq!(task.receipts(), [task.attempt.as_str()], "{point}");
     }
 }
 
@@ -191,7 +191,7 @@ fn test_6_a_stop_waits_as_long_as_it_was_told_and_its_latch_outlives_the_wait() 
     // Paid late and twice: the latch lets go once.
     let again = root.json(&["settle", "t", "--cleanup", &cleanup]).is(0, "already-settled");
     assert_eq!(again.get("phase"), "settled");
-    assert_eq!(task.receipts(), [task.attempt.clone()]);
+    assert_eq!(task.receipts(), [task.attempt.as_str()]);
 }
 
 #[test]
@@ -228,7 +228,7 @@ fn test_6_a_settlement_whose_receipt_cannot_be_written_leaves_the_attempt_as_it_
     assert_eq!(task.stands(), "cleanup-pending");
     std::fs::remove_file(&place).unwrap();
     let _ = task.settle(&turn).is(0, "turn-settled");
-    assert_eq!(task.receipts(), [task.attempt.clone()]);
+    assert_eq!(task.receipts(), [task.attempt.as_str()]);
     assert_eq!(task.stands(), "terminal-no-report");
 }
 
@@ -246,7 +246,7 @@ fn test_6_the_debts_of_a_dead_debtor_are_written_off_and_a_deadline_pays_nothing
     debtor.kill();
     let done = root.json(&["recover"]).is(0, "recovered");
     assert_eq!((done.get("recovered.0.did").as_str(), task.seen("phase").as_str()), ("wrote-off", "settled"));
-    assert_eq!(task.receipts(), [task.attempt.clone()]);
+    assert_eq!(task.receipts(), [task.attempt.as_str()]);
 }
 
 #[test]
@@ -264,10 +264,12 @@ fn test_6b_a_report_published_while_a_stop_waits_is_adopted() {
     assert_eq!(root.run(&["report", "t", "--show"]).stdout.trim_end(), "it was nearly done");
 }
 
+/// How a task comes to a point where its turn may still publish.
+type Boundary = fn(&Task<'_>);
+
 #[test]
 fn test_6b_at_every_boundary_where_a_report_is_still_possible_there_is_no_receipt() {
     let root = TestRoot::new();
-    type Boundary = fn(&Task<'_>);
     let boundaries: [(&str, Boundary); 5] = [
         ("stopping", |task| drop(task.stop().is(0, "stopping"))),
         ("failing", |task| drop(task.root.json(&["stop", &task.id, "--failure", "x"]).is(0, "stopping"))),
