@@ -60,9 +60,14 @@ fn test_1e_x_an_admitted_turn_survives_supersession_and_belongs_to_its_own_attem
     let _ = root.json(&["stop", "t"]).is(0, "stopping");
     let _ = task.rotated_with("reawaken", &[]);
     assert_eq!(root.row("t")["sends"][0]["turnId"], turn);
-    // It is not owed by the successor: a Stop of that one settles at once, and the turn is still in flight.
-    let stopped = task.stop().is(0, "stopped");
-    assert_eq!(stopped.json()["owed"].as_array().unwrap().len(), 0);
+    // It does not hold the successor open: a Stop settles that one at once, and names the turn that is still in
+    // flight, with the attempt it belongs to.
+    let stopped = task.stop().is(0, "stopping");
+    assert_eq!(stopped.get("phase"), "settled");
+    assert_eq!(
+        (stopped.get("owed.0.turnId"), stopped.get("owed.0.attemptId")),
+        (turn.clone(), y.attempt.clone())
+    );
     assert_eq!(task.seen("live"), "true");
     let _ = task.settle(&turn).is(10, "not-owner");
     let settled = y.settle(&turn).is(0, "turn-settled");

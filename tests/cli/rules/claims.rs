@@ -218,3 +218,24 @@ fn test_21_a_report_that_appears_during_the_claim_raises_the_alarm_and_the_claim
     let again = task.claim(&[]);
     assert_eq!((again.exit, again.code().as_str()), (11, "report-after-settlement"), "{again}");
 }
+
+#[test]
+fn test_21_a_report_that_appears_after_the_grant_stands_against_the_replacement_too() {
+    let root = TestRoot::new();
+    let task = terminal(&root, "t");
+    let nonce = task.claim(&[]).is(0, "claimed").get("nonce");
+    // The next commit of the row lets go of the record of the one before.
+    let _ = task.stop().is(0, "already-stopped");
+    let folder = root.path().join("sessions/ws/subagent-reports/t");
+    std::fs::create_dir_all(&folder).unwrap();
+    let report = folder.join(format!("{}.json", task.attempt));
+    std::fs::write(&report, b"{\"a\":\"report\"}").unwrap();
+    let _ = root
+        .json(&["reserve", "new", "--replaces", "t", "--nonce", &nonce])
+        .is(11, "report-after-settlement");
+    assert!(!root.path().join("tasks/new/row.json").exists());
+    assert_eq!(root.row("t")["retirement"].get("replacementTaskId"), None);
+    // A person has looked at it and taken it away: the claim still stands, unspent.
+    std::fs::remove_file(&report).unwrap();
+    let _ = root.json(&["reserve", "new", "--replaces", "t", "--nonce", &nonce]).is(0, "reserved");
+}

@@ -220,7 +220,7 @@ fn test_19c_no_detour_washes_the_mark_off() {
     let root = TestRoot::new();
     let (x, turn, _) = redriven(&root);
     let mut task = x.again();
-    let _ = task.stop().is(0, "stopped");
+    let _ = task.stop().is(0, "stopping");
     assert_eq!(
         task.stands(),
         "indeterminate/owner-unknown",
@@ -228,7 +228,7 @@ fn test_19c_no_detour_washes_the_mark_off() {
     );
     let out = task.rotated_with("reawaken", &[]);
     assert_eq!((out.get("proven"), out.get("receiptEligible")), ("false".into(), "false".into()));
-    let _ = task.stop().is(0, "stopped");
+    let _ = task.stop().is(0, "stopping");
     assert_eq!(task.stands(), "indeterminate/owner-unknown");
     // The first owner settles its turn at last; nothing changes for the marked lineage.
     let _ = x.settle(&turn).is(0, "turn-settled");
@@ -251,7 +251,7 @@ fn test_19c_the_owners_own_retry_needs_the_earlier_turn_settled_with_its_own_tok
     let root = TestRoot::new();
     let (x, turn, _) = redriven(&root);
     let mut task = x.again();
-    let _ = task.stop().is(0, "stopped");
+    let _ = task.stop().is(0, "stopping");
     let _ = task.rotated_with("reawaken", &[]);
     let _ = task.close().is(0, "settled");
     let _ = task.claim_as_owner(&[]).is(10, "attempt-live");
@@ -270,12 +270,12 @@ fn test_19c_a_launch_handed_back_and_taken_over_stays_marked_if_it_ever_worked()
     let _ = root.json(&["recover", "t", "--unproven"]).is(0, "recovered");
     let mut task = x.again();
     for _ in 0..3 {
-        let _ = task.stop().is(0, "stopped");
+        let _ = task.stop().is(0, "stopping");
         let out = task.rotated_with("reawaken", &[]);
         assert_eq!(out.get("receiptEligible"), "false");
         assert_eq!(task.receipts(), Vec::<String>::new());
     }
-    let _ = task.stop().is(0, "stopped");
+    let _ = task.stop().is(0, "stopping");
     let _ = task.claim(&[]).is(10, "attempt-live");
     let _ = x.settle(&turn).is(0, "turn-settled");
     let _ = task.claim(&[]).is(11, "lineage-unproven");

@@ -236,13 +236,16 @@ fn wait_until_all_hold(children: &[Child]) {
 
 #[test]
 fn two_calls_that_each_hold_what_the_other_needs_both_end() {
-    // Each task names the other as its ancestor, so a launch reads one row and asks to write the other,
-    // crosswise. The readers from outside let both get as far as the first lock, and not to the second.
+    // Each task has the other for an ancestor, so a launch reads one row and asks to write the other, crosswise.
+    // No call makes such rows; a restored or hand-made root may hold them. The readers from outside let both
+    // calls get as far as the first lock, and not to the second.
     let root = TestRoot::new();
     for round in 0..3 {
         let (a, b) = (format!("a{round}"), format!("b{round}"));
-        let tasks: Vec<Task<'_>> =
-            [(&a, &b), (&b, &a)].map(|(task, above)| root.reserve_with(task, &["--ancestor", above])).into();
+        let tasks = [root.reserve(&a), root.reserve(&b)];
+        for (task, above) in [(&a, &b), (&b, &a)] {
+            root.forge(task, |row| row["ancestors"] = vec![above.as_str()].into());
+        }
         let readers = [hold(&root, &a), hold(&root, &b)];
         let launch = |task: &Task<'_>| {
             let args = ["rotate", &task.id, "--as", "launch", "--token", &task.token, "--lock-wait", "20s"];
