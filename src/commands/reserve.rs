@@ -78,7 +78,8 @@ impl Job<'_> {
     fn round(&self) -> Result<Answer, Failure> {
         let old = self.args.replaces.as_ref().map(|old| self.read_old(old)).transpose()?;
         let place = self.place(old.as_ref())?;
-        let task = self.name(&place)?;
+        let task = self.name(&place, old.as_ref())?;
+        refuse_own_ancestor(&task, &place)?;
         let plan = LockPlan {
             shared: root_first(&place.parent, &place.ancestors),
             exclusive: std::iter::once(task.clone()).chain(self.args.replaces.clone()).collect(),
@@ -172,9 +173,12 @@ impl Job<'_> {
     }
 
     /// The given name, or the first free `<run>.<step>.<n>`; a name this very call made before counts as free.
-    fn name(&self, place: &Place) -> Result<Name, Failure> {
+    fn name(&self, place: &Place, old: Option<&Row>) -> Result<Name, Failure> {
         if let Some(task) = &self.args.task {
             return Ok(task.clone());
+        }
+        if let (Some(old), None) = (old, &place.workflow_task) {
+            return Err(reservation::not_claimed(old).into());
         }
         let step = place.workflow_task.as_ref().ok_or_else(|| Failure::usage("no task is named"))?;
         for n in 1_u64.. {
@@ -285,6 +289,14 @@ impl Job<'_> {
             }
         }
     }
+}
+
+/// A task below itself would be shut for ever by its own Stop.
+fn refuse_own_ancestor(task: &Name, place: &Place) -> Result<(), Failure> {
+    if place.parent == *task || place.ancestors.contains(task) {
+        return Err(Failure::usage(format!("task `{task}` cannot be its own parent or ancestor")));
+    }
+    Ok(())
 }
 
 /// A token whose attempt was certainly never committed is of no use to anybody.
