@@ -12,4 +12,7 @@ mod common;
 mod owners;
 mod replace;
 mod reserve;
+mod rotate;
+mod rotate_owner;
+mod rotate_tokens;
 mod smoke;
