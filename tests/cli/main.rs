@@ -7,8 +7,10 @@
     reason = "one binary; an outcome that was asserted is done with"
 )]
 
+mod admit;
 #[allow(dead_code, reason = "the harness serves every file")]
 mod common;
+mod environment;
 mod owners;
 mod replace;
 mod reserve;
