@@ -17,13 +17,8 @@ use super::transact::{Ancestors, Grant, TaskCall, digest};
 pub(crate) fn run(context: &Context, args: &RotateArgs) -> Result<Answer, Failure> {
     let store = Store::open(&context.root, Access::Write)?;
     let keys = Keys::read_if_there(&store, &args.token)?;
-    let request = Rotate {
-        kind: kind(args.kind),
-        expect: args.expect.as_ref().map(|e| Expect { attempt: e.attempt.clone(), epoch: e.epoch }),
-        owner: owner(context, &args.owner)?,
-        unproven: args.unproven,
-        fresh: context.fresh_attempt()?,
-    };
+    let owner = owner(context, &args.owner);
+    let fresh = context.fresh_attempt()?;
     let call = TaskCall {
         context,
         store: &store,
@@ -34,9 +29,16 @@ pub(crate) fn run(context: &Context, args: &RotateArgs) -> Result<Answer, Failur
     };
     // A new token lies synced beside its place before the commit, and takes the place after it: the old token
     // is never lost to a refused rotation, nor the new one to a full disk.
-    let staged = stage(args, &keys, &request.fresh)?;
+    let staged = stage(args, &keys, &fresh)?;
     let answer = call.run(
         &|row, sight, call| {
+            let request = Rotate {
+                kind: kind(args.kind),
+                expect: args.expect.as_ref().map(|e| Expect { attempt: e.attempt.clone(), epoch: e.epoch }),
+                owner: owner.clone()?,
+                unproven: args.unproven,
+                fresh: fresh.clone(),
+            };
             let around = Around {
                 credentials: &keys,
                 owner_life: sight.owner_life(),

@@ -6,19 +6,21 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::answer::Answer;
-use crate::cli::{ReceiptCopies, StopArgs};
-use crate::protocol::codes::{Code, Exit};
+use crate::cli::{CleanupArg, ReceiptCopies, StopArgs};
+use crate::protocol::codes::{Code, Exit, ReceiptSource};
 use crate::protocol::ids::{AttemptId, Name};
+use crate::protocol::row::Row;
 use crate::protocol::settlement::ClosingWords;
 use crate::protocol::state::Phase;
 use crate::protocol::stop::{self, NamedCleanup, Stop};
+use crate::protocol::verdict::{Call, Refusal};
 use crate::state::{Access, Store};
 
 use super::context::Context;
 use super::failure::Failure;
 use super::owner::process;
 use super::tokens::Keys;
-use super::transact::{Ancestors, Grant, NOT_YET, TaskCall, digest};
+use super::transact::{Ancestors, Grant, NOT_YET, Sight, TaskCall, digest};
 
 pub(crate) fn run(context: &Context, args: &StopArgs) -> Result<Answer, Failure> {
     let tasks = match args.tasks.as_slice() {
@@ -30,10 +32,11 @@ pub(crate) fn run(context: &Context, args: &StopArgs) -> Result<Answer, Failure>
     let job = Job { context, store: &store, keys: &keys, args };
     let mut answers: Vec<(Name, Answer)> = Vec::new();
     for task in &tasks {
-        answers.push((task.clone(), job.stop(task)));
+        answers.push((task.clone(), job.stop(task, Part::Named)));
     }
     if args.tree {
-        job.stop_descendants(&tasks, &mut answers)?;
+        let roots = answers.iter().filter(|(_, answer)| stands(answer)).map(|(task, _)| task.clone());
+        job.stop_descendants(&roots.collect::<Vec<_>>(), &mut answers)?;
     }
     if let Some(wait) = args.wait {
         job.wait(&mut answers, wait)?;
@@ -48,21 +51,37 @@ struct Job<'a> {
     args: &'a StopArgs,
 }
 
+/// How a task came to be stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Part {
+    /// It was named: the guard and the cleanups of the call are about it.
+    Named,
+    /// It lies below one that was.
+    Below,
+}
+
+/// Whether what lies below a named task is stopped with it: not where a rule said no, for then this tree was
+/// not meant. A workspace that is no task may have tasks below it.
+fn stands(answer: &Answer) -> bool {
+    !matches!(answer.exit(), Exit::Refused | Exit::Usage) || answer.code == Code::NoTaskRecord
+}
+
 impl Job<'_> {
-    fn stop(&self, task: &Name) -> Answer {
-        self.try_stop(task).unwrap_or_else(|failure| failure.into_answer(self.context.command))
+    fn stop(&self, task: &Name, part: Part) -> Answer {
+        self.try_stop(task, part).unwrap_or_else(|failure| failure.into_answer(self.context.command))
     }
 
-    fn try_stop(&self, task: &Name) -> Result<Answer, Failure> {
-        let attempt = self.context.attempt_or_environment(self.args.attempt.as_ref(), task)?;
-        let request = self.request(attempt)?;
-        let cleanups: Vec<String> = self
-            .args
-            .cleanups
-            .0
-            .iter()
-            .map(|cleanup| format!("{}/{:?}", cleanup.name, cleanup.owner_pid))
-            .collect();
+    fn try_stop(&self, task: &Name, part: Part) -> Result<Answer, Failure> {
+        let (attempt, cleanups) = match part {
+            Part::Named => {
+                let guard = self.context.attempt_or_environment(self.args.attempt.as_ref(), task)?;
+                (guard, self.args.cleanups.0.as_slice())
+            }
+            Part::Below => (None, [].as_slice()),
+        };
+        let named = self.named(cleanups)?;
+        let cleanups: Vec<String> =
+            cleanups.iter().map(|cleanup| format!("{}/{:?}", cleanup.name, cleanup.owner_pid)).collect();
         let call = TaskCall {
             context: self.context,
             store: self.store,
@@ -72,34 +91,46 @@ impl Job<'_> {
             digest: digest(&[
                 "stop",
                 task.as_str(),
-                request.attempt.as_ref().map_or("", AttemptId::as_str),
+                attempt.as_ref().map_or("", AttemptId::as_str),
                 self.args.reason.as_deref().unwrap_or_default(),
                 self.args.failure.as_deref().unwrap_or_default(),
                 &cleanups.join("\n"),
+                if self.parent_only() { "parent-only" } else { "" },
             ]),
         };
-        call.run(&|row, _, call| stop::stop(row, &request, call), &|_| Grant::default())
+        let judge = |row: &Row, _: &Sight<'_>, call: &Call| {
+            let request = Stop { attempt: attempt.clone(), words: self.words(), cleanups: named.clone()? };
+            stop::stop(row, &request, call)
+        };
+        call.run(&judge, &|_| Grant::default())
     }
 
-    fn request(&self, attempt: Option<AttemptId>) -> Result<Stop, Failure> {
-        let mut cleanups = Vec::new();
-        for cleanup in &self.args.cleanups.0 {
-            cleanups.push(NamedCleanup {
-                id: self.context.fresh_cleanup()?,
-                name: cleanup.name.to_string(),
-                process: cleanup.owner_pid.map(|pid| process(self.context, pid)).transpose()?,
-            });
+    /// The debts to name. A debtor that cannot be recorded is refused only when the call is judged: a repeated
+    /// call gets its first answer, also when the process it named is gone since.
+    fn named(&self, cleanups: &[CleanupArg]) -> Result<Result<Vec<NamedCleanup>, Box<Refusal>>, Failure> {
+        let mut named = Vec::new();
+        for cleanup in cleanups {
+            let process = match cleanup.owner_pid.map(|pid| process(self.context, pid)).transpose() {
+                Ok(process) => process,
+                Err(refusal) => return Ok(Err(refusal)),
+            };
+            let id = self.context.fresh_cleanup()?;
+            named.push(NamedCleanup { id, name: cleanup.name.to_string(), process });
         }
-        Ok(Stop {
-            attempt,
-            words: ClosingWords {
-                reason: self.args.reason.clone(),
-                failure: self.args.failure.clone(),
-                source: None,
-                parent_only: self.args.receipt == ReceiptCopies::ParentOnly,
-            },
-            cleanups,
-        })
+        Ok(Ok(named))
+    }
+
+    fn parent_only(&self) -> bool {
+        self.args.receipt == ReceiptCopies::ParentOnly
+    }
+
+    fn words(&self) -> ClosingWords {
+        ClosingWords {
+            reason: self.args.reason.clone(),
+            failure: self.args.failure.clone(),
+            source: None,
+            parent_only: self.parent_only(),
+        }
     }
 
     /// Stops everything below the tasks, nearest to the root first, until a look finds nothing new: a child
@@ -121,7 +152,7 @@ impl Job<'_> {
             }
             found.sort();
             for (_, task) in found {
-                answers.push((task.clone(), self.stop(&task)));
+                answers.push((task.clone(), self.stop(&task, Part::Below)));
                 done.insert(task);
             }
         }
@@ -137,6 +168,9 @@ impl Job<'_> {
                 let row = document.row;
                 answer.fields.insert("phase".to_owned(), json!(row.phase().as_str()));
                 answer.fields.insert("owed".to_owned(), json!(row.owed()));
+                let settled = row.settlement.as_ref().and_then(|settlement| settlement.settled.as_ref());
+                let receipt = settled.and_then(|settled| settled.receipt).map(ReceiptSource::as_str);
+                answer.fields.insert("receipt".to_owned(), json!(receipt));
                 if row.phase() != Phase::Closing {
                     if answer.code == Code::Stopping || answer.code == Code::AlreadyStopping {
                         answer.code = Code::Stopped;
@@ -177,11 +211,13 @@ fn joined(context: &Context, mut answers: Vec<(Name, Answer)>, tree: bool) -> An
         _ if stopping => (Code::Stopping, Exit::Done),
         _ => (Code::Stopped, Exit::Done),
     };
-    let n_failed =
-        answers.iter().filter(|(_, answer)| !matches!(answer.exit(), Exit::Done | Exit::Pending)).count();
-    let message = match n_failed {
-        0 => format!("{} task(s) stopped or stopping", answers.len()),
-        n => format!("{n} of {} task(s) could not be stopped", answers.len()),
+    let failed = answers.iter().filter(|(_, answer)| !matches!(answer.exit(), Exit::Done | Exit::Pending));
+    let failed: Vec<String> = failed.map(|(task, answer)| format!("`{task}` ({})", answer.code)).collect();
+    let message = if failed.is_empty() {
+        format!("{} task(s) stopped or stopping", answers.len())
+    } else {
+        let named = failed.join(", ");
+        format!("{} of {} task(s) could not be stopped: {named}", failed.len(), answers.len())
     };
     let mut joined = Answer::new(context.command, code, message);
     joined.exit = Some(exit);

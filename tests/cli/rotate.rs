@@ -19,7 +19,7 @@ fn a_launch_under_the_reservations_own_token_keeps_id_and_token() {
     proven:          true
     receiptEligible: true
     owned:           true
-    ownerPid:        32402
+    ownerPid:        18487
     reason:          the reservation's own launch
     stopEpoch:       0
     ");

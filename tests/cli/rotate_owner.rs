@@ -241,7 +241,7 @@ fn a_closing_attempt_says_what_it_owes_and_asks_to_be_asked_again() {
     exit 10
     --- stderr
     lychgate rotate: refused (owner-alive): `me` is alive and 1 turn(s) of task `t1` are in flight
-    hint: stop it first: lychgate stop t1
+    hint: it is stopped; ask again when the owner has settled what is in flight
     ");
 }
 
