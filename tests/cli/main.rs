@@ -18,6 +18,7 @@ mod reserve;
 mod rotate;
 mod rotate_owner;
 mod rotate_tokens;
+mod sh;
 mod smoke;
 mod stop;
 mod stop_tree;
