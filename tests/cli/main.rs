@@ -11,6 +11,7 @@ mod admit;
 #[allow(dead_code, reason = "the harness serves every file")]
 mod common;
 mod environment;
+mod help;
 mod owners;
 mod repeats;
 mod replace;
