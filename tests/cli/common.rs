@@ -210,7 +210,8 @@ impl TestRoot {
         assert!(document.contains(from), "`{from}` is not in {document}");
         let document = document.replacen(from, to, 1);
         let digest = sha2::Sha256::digest(document.as_bytes());
-        let digest: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+        let digest: Vec<String> = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+        let digest = digest.concat();
         std::fs::write(path, format!("{{\"sha256\":\"{digest}\",\"document\":{document}}}\n")).unwrap();
     }
 

@@ -16,7 +16,8 @@ fn help(root: &TestRoot, verb: &str) -> Outcome {
 /// The commands under a heading of a help text.
 fn example(help: &str, heading: &str) -> String {
     let text = help.split_once(heading).unwrap_or_else(|| panic!("no `{heading}` in {help}")).1;
-    text.lines().skip(1).take_while(|line| line.starts_with("  ")).map(|line| format!("{line}\n")).collect()
+    let lines: Vec<&str> = text.lines().skip(1).take_while(|line| line.starts_with("  ")).collect();
+    lines.join("\n")
 }
 
 #[test]

@@ -1,12 +1,14 @@
 //! `rotate`: the four kinds, what is expected, and what is left behind.
 
+use std::fmt::Write as _;
+
 use crate::common::{Task, TestRoot, without_tokens};
 use crate::owners::{NOBODY, Process, alive};
 
 #[test]
 fn a_launch_under_the_reservations_own_token_keeps_id_and_token() {
     let root = TestRoot::new();
-    let task = root.reserve("t1");
+    let task = root.reserve_unknown("t1");
     let launch = ["rotate", "t1", "--as", "launch", "--token", &task.token];
     let out = root.run(&launch);
     insta::assert_snapshot!(out, @"
@@ -19,9 +21,9 @@ fn a_launch_under_the_reservations_own_token_keeps_id_and_token() {
     proven:          true
     receiptEligible: true
     owned:           true
-    ownerPid:        18487
     reason:          the reservation's own launch
     stopEpoch:       0
+    hint: without --owner-pid nobody can prove later that the owner died; pass the pid of the process that does the work
     ");
     assert!(!out.stdout.contains("tok"), "no token, and no word of a hidden one");
     let row = root.row("t1");
@@ -205,7 +207,7 @@ fn each_kind_needs_its_own_status() {
             );
             if !fits {
                 let out = root.json(&["rotate", task, "--as", kind]);
-                seen += &format!("{task} --as {kind}: {} {}\n", out.exit, out.code());
+                writeln!(seen, "{task} --as {kind}: {} {}", out.exit, out.code()).unwrap();
             }
         }
     }
