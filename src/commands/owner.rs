@@ -11,10 +11,8 @@ use super::context::Context;
 /// What a call without `--owner-pid` is told: the parent process is never taken for the owner.
 pub(crate) const NO_PID_HINT: &str = "without --owner-pid nobody can prove later that the owner died; pass the pid of the process that does the work";
 
-/// The owner record given, if any of it was.
-///
-/// It is refused only when the call is judged: a repeated call gets its first answer, also when the process it
-/// named is gone since.
+/// The owner record given, if any of it was. It is looked at before the call is known to be new, so a refusal
+/// is only given once it is: a repeated call must get its first answer after that process is gone.
 pub(crate) fn owner(context: &Context, args: &OwnerArgs) -> Result<Option<Owner>, Box<Refusal>> {
     if args.owner.is_none() && args.owner_pid.is_none() {
         return Ok(None);
@@ -30,8 +28,9 @@ pub(crate) fn owner(context: &Context, args: &OwnerArgs) -> Result<Option<Owner>
 pub(crate) fn process(context: &Context, pid: u32) -> Result<ProcessRef, Box<Refusal>> {
     describe(pid, &context.here).map_err(|error| {
         let refusal =
-            Refusal::new(Code::OwnerPidUnreadable, format!("process {pid} cannot be recorded: {error}"));
-        Box::new(refusal.hint("pass the pid of a running process of this machine, or leave --owner-pid out"))
+            Refusal::new(Code::OwnerPidUnreadable, format!("process {pid} cannot be recorded: {error}"))
+                .hint("pass the pid of a running process of this machine, or leave --owner-pid out");
+        Box::new(refusal)
     })
 }
 

@@ -6,7 +6,7 @@ use crate::protocol::codes::Code;
 use crate::protocol::ids::AttemptId;
 use crate::protocol::rotation::{self, Around, Expect, Rotate, RotateAs};
 use crate::protocol::verdict::Said;
-use crate::state::{Access, Store, TokenFile};
+use crate::state::{Access, Store, TokenFile, user};
 
 use super::context::Context;
 use super::failure::Failure;
@@ -17,8 +17,15 @@ use super::transact::{Ancestors, Grant, TaskCall, digest};
 pub(crate) fn run(context: &Context, args: &RotateArgs) -> Result<Answer, Failure> {
     let store = Store::open(&context.root, Access::Write)?;
     let keys = Keys::read_if_there(&store, &args.token)?;
-    let owner = owner(context, &args.owner);
     let fresh = context.fresh_attempt()?;
+    let request = owner(context, &args.owner).map(|owner| Rotate {
+        kind: kind(args.kind),
+        expect: args.expect.as_ref().map(|e| Expect { attempt: e.attempt.clone(), epoch: e.epoch }),
+        by: args.owner.owner.as_ref().map_or_else(user, ToString::to_string),
+        owner,
+        unproven: args.unproven,
+        fresh: fresh.clone(),
+    });
     let call = TaskCall {
         context,
         store: &store,
@@ -32,20 +39,13 @@ pub(crate) fn run(context: &Context, args: &RotateArgs) -> Result<Answer, Failur
     let staged = stage(args, &keys, &fresh)?;
     let answer = call.run(
         &|row, sight, call| {
-            let request = Rotate {
-                kind: kind(args.kind),
-                expect: args.expect.as_ref().map(|e| Expect { attempt: e.attempt.clone(), epoch: e.epoch }),
-                owner: owner.clone()?,
-                unproven: args.unproven,
-                fresh: fresh.clone(),
-            };
             let around = Around {
                 credentials: &keys,
                 owner_life: sight.owner_life(),
                 receipt: sight.receipt(),
                 stopped_ancestor: sight.stopped_ancestor(),
             };
-            rotation::rotate(row, &request, &around, call)
+            rotation::rotate(row, request.as_ref().map_err(Clone::clone)?, &around, call)
         },
         &grant,
     )?;
@@ -83,7 +83,7 @@ fn wish(args: &RotateArgs) -> String {
 fn grant(said: &Said) -> Grant {
     let fact = |key: &str| said.facts.get(key);
     let owned = fact("owned").and_then(serde_json::Value::as_bool).unwrap_or(false);
-    let fresh = said.code == Code::Rotated || fact("previousAttemptId").is_some();
+    let fresh = said.code == Code::Rotated || said.facts.contains_key("previousAttemptId");
     let attempt = fact("attemptId").and_then(|id| id.as_str()).and_then(|id| AttemptId::parse(id).ok());
     Grant {
         tokens_of: attempt.filter(|_| owned && fresh),

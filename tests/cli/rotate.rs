@@ -107,7 +107,7 @@ fn a_queued_row_from_before_attempts_is_launched_unproven() {
     let out = root.json(&["rotate", "t1", "--as", "launch", "--token", &task.token]).is(0, "launched");
     assert_eq!((out.get("proven"), out.get("receiptEligible")), ("false".to_owned(), "false".to_owned()));
     assert_ne!(out.get("attemptId"), task.attempt);
-    assert!(out.json().get("previousAttemptId").is_none(), "{out}");
+    assert!(out.json()["previousAttemptId"].is_null(), "{out}");
 }
 
 #[test]

@@ -62,7 +62,11 @@ impl<'a> Scene<'a> {
             Doing::ClosingCleanup => {
                 let _ = root.json(&["stop", id, "--cleanup", "worktree"]).is(0, "stopping");
             }
-            Doing::Settled | Doing::SettledEarlierTurn => drop(root.json(&["stop", id]).is(0, "stopped")),
+            Doing::Settled => drop(root.json(&["stop", id]).is(0, "stopped")),
+            Doing::SettledEarlierTurn => {
+                let _ = root.json(&["stop", id]).is(0, "stopping");
+                assert_eq!(root.json(&["inspect", id]).get("phase"), "settled");
+            }
         }
         if let Some(process) = scene.mortal.take() {
             process.die();
@@ -232,13 +236,13 @@ fn a_closing_attempt_says_what_it_owes_and_asks_to_be_asked_again() {
     taskStatus: interrupted
     ownerAlive: yes
     owed:
-      kind: turn  turnId: turn_de15204e35ca515e0001  sendId: snd_de15204e35ca515e0001  attemptId: att_de15204e35ca515e  since: 2026-01-01T00:00:03.000Z
+      kind: turn  turnId: turn_de15204e35ca515e0001  sendId: snd_de15204e35ca515e0001  attemptId: att_de15204e35ca515e  since: 2026-01-01T00:00:03.000Z  owner: me
       kind: cleanup  cleanupId: cln_f689a3a85894f1ed8b2a4a2e23e88eb3  name: worktree  since: 2026-01-01T00:00:04.000Z
     ");
     insta::assert_snapshot!(root.json(&["rotate", "t1", "--as", "reawaken"]), @r#"
     exit 12
     --- stdout
-    {"ok":false,"command":"rotate","code":"cleanup-pending","root":"[DIR]/root","requestId":"req_1f668cb79ce77109","taskId":"t1","attemptId":"att_de15204e35ca515e","taskStatus":"interrupted","ownerAlive":"yes","owed":[{"kind":"turn","turnId":"turn_de15204e35ca515e0001","sendId":"snd_de15204e35ca515e0001","attemptId":"att_de15204e35ca515e","since":"2026-01-01T00:00:03.000Z"},{"kind":"cleanup","cleanupId":"cln_f689a3a85894f1ed8b2a4a2e23e88eb3","name":"worktree","since":"2026-01-01T00:00:04.000Z"}],"message":"the attempt of task `t1` is closing under an owner that is alive; 1 turn and 1 cleanup are still owed"}
+    {"ok":false,"command":"rotate","code":"cleanup-pending","root":"[DIR]/root","requestId":"req_1f668cb79ce77109","taskId":"t1","attemptId":"att_de15204e35ca515e","taskStatus":"interrupted","ownerAlive":"yes","owed":[{"kind":"turn","turnId":"turn_de15204e35ca515e0001","sendId":"snd_de15204e35ca515e0001","attemptId":"att_de15204e35ca515e","since":"2026-01-01T00:00:03.000Z","owner":"me"},{"kind":"cleanup","cleanupId":"cln_f689a3a85894f1ed8b2a4a2e23e88eb3","name":"worktree","ownerPid":null,"since":"2026-01-01T00:00:04.000Z"}],"message":"the attempt of task `t1` is closing under an owner that is alive; 1 turn and 1 cleanup are still owed"}
     "#);
     insta::assert_snapshot!(root.run(&["rotate", "t1", "--as", "reawaken", "--unproven"]), @"
     exit 10
@@ -298,7 +302,7 @@ fn an_override_is_recorded_with_who_when_and_beside_which_turns() {
     let _ = root.json(&["rotate", "t2", "--as", "startup", "--unproven"]).is(0, "rotated");
     assert!(root.row("t2")["attempt"]["unprovenOverride"].is_object());
     let _ = root.json(&["rotate", "t2", "--as", "startup"]).is(10, "owner-unknown");
-    let _ = root.json(&["stop", "t2"]).is(0, "stopped");
+    let _ = root.json(&["stop", "t2"]).is(0, "stopping");
     let _ = root.json(&["rotate", "t2", "--as", "reawaken"]).is(0, "rotated");
     assert!(root.row("t2")["attempt"]["unprovenOverride"].is_null());
 }

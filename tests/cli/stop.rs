@@ -373,6 +373,18 @@ mod waiting {
     }
 
     #[test]
+    fn a_turn_of_an_earlier_attempt_is_waited_for_too() {
+        let root = TestRoot::new();
+        let old = root.reserve_unknown("t1").launched();
+        let turn = old.turn();
+        let _ = root.json(&["rotate", "t1", "--as", "startup", "--unproven"]).is(0, "rotated");
+        let out = root.json(&["stop", "t1", "--wait", "0"]).is(12, "stopping");
+        assert_eq!((out.get("owed.0.turnId"), out.get("phase")), (turn.clone(), "settled".to_owned()));
+        let _ = old.settle(&turn).is(0, "turn-settled");
+        let _ = root.json(&["stop", "t1", "--wait", "0"]).is(0, "already-stopped");
+    }
+
+    #[test]
     fn a_wait_for_several_is_pending_while_one_is() {
         let root = TestRoot::new();
         let _idle = root.reserve("a");
