@@ -52,23 +52,24 @@ const OUTPUTS: [(&str, &str); 9] = [
     (
         "reserve",
         "taskStatus proven receiptEligible reason reasonCode outcome ownerAlive reportPath \
-         tokenFile parentWorkspaceId runId stepId inputHash replacesTaskId replacesAttemptId \
-         replacementTaskId ancestorTaskId stopEpoch since",
+         tokenFile parentWorkspaceId runId stepId inputHash replaces replacesAttemptId \
+         replacementTaskId currentAttemptId ancestor stopEpoch since",
     ),
     (
         "rotate",
         "taskStatus proven receiptEligible reason reasonCode outcome ownerAlive tokenFile \
-         priorAttemptId currentAttemptId ancestorTaskId stopEpoch since",
+         owned ownerPid previousAttemptId currentAttemptId ancestor runId stepId replacementTaskId \
+         stopEpoch since",
     ),
     (
         "admit",
-        "sendId turnId sendState taskStatus reason reasonCode currentAttemptId ancestorTaskId \
-         stopEpoch since",
+        "sendId turnId sendState taskStatus reason reasonCode currentAttemptId ancestor \
+         runId stepId replacementTaskId stopEpoch since",
     ),
     (
         "stop",
         "cleanupId taskStatus phase reason reasonCode receipt source currentAttemptId stopEpoch \
-         owedCount since",
+         owedCount canceledSends lateReports since",
     ),
     (
         "settle",

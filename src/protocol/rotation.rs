@@ -232,7 +232,11 @@ fn refuse_live_owner(row: &Row, life: OwnerLife) -> Result<(), Box<Refusal>> {
     let name = row.attempt.owner.name.as_deref().unwrap_or("its owner");
     let message =
         format!("`{name}` is alive and {} turn(s) of task `{}` are in flight", turns.len(), row.task_id);
-    let hint = format!("stop it first: lychgate stop {}", shell_word(row.task_id.as_str()));
+    let hint = if row.phase() == Phase::Open {
+        format!("stop it first: lychgate stop {}", shell_word(row.task_id.as_str()))
+    } else {
+        "it is stopped; ask again when the owner has settled what is in flight".to_owned()
+    };
     Err(Box::new(Refusal::new(Code::OwnerAlive, message).hint(hint).fact("turns", turns)))
 }
 
