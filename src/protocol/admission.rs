@@ -138,8 +138,10 @@ pub fn enqueue(row: &Row, send_id: &SendId, credentials: &dyn Credentials, call:
 fn already_admitted(row: &Row, send: &Send, turn: &TurnId) -> Box<Refusal> {
     let message =
         format!("send {} of task `{}` was admitted before, as turn {turn}", send.send_id, row.task_id);
-    let mut refusal = Refusal::new(Code::AlreadyAdmitted, message)
-        .hint(format!("who knows that it never started may settle it: lychgate settle --turn {turn}"));
+    let mut refusal = Refusal::new(Code::AlreadyAdmitted, message).hint(format!(
+        "who knows that it never started may settle it: lychgate settle {} --turn {turn}",
+        shell_word(row.task_id.as_str())
+    ));
     refusal.facts = about(row, &send.send_id);
     refusal.facts.insert("turnId".to_owned(), turn.as_str().into());
     Box::new(refusal)

@@ -1,7 +1,15 @@
 //! The binary from outside: one file a command, one test a story.
 #![allow(missing_docs, clippy::unwrap_used, clippy::indexing_slicing, reason = "tests may panic")]
 #![allow(clippy::disallowed_methods, reason = "tests look at files and the environment from outside")]
+#![allow(
+    unreachable_pub,
+    let_underscore_drop,
+    reason = "one binary; an outcome that was asserted is done with"
+)]
 
 #[allow(dead_code, reason = "the harness serves every file")]
 mod common;
+#[allow(dead_code, reason = "the kit serves several files")]
+mod kit;
+mod settle;
 mod smoke;
