@@ -11,5 +11,6 @@
 mod common;
 #[allow(dead_code, reason = "the kit serves several files")]
 mod kit;
+mod report;
 mod settle;
 mod smoke;
