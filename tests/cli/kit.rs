@@ -99,3 +99,21 @@ pub fn refused(root: &TestRoot, args: &[&str], exit: i32, code: &str) -> Outcome
     assert_eq!(before, untouched(root), "a refusal changes nothing: {out}");
     out
 }
+
+/// Rewrites a row by hand, as a restored backup or another program would, with its checksum right.
+pub fn rewrite_row(root: &TestRoot, task: &str, change: impl FnOnce(&mut Value)) {
+    use sha2::Digest as _;
+    let path = root.path().join("tasks").join(task).join("row.json");
+    let mut file: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+    change(&mut file["document"]["body"]);
+    let document = file["document"].to_string();
+    let digest: String =
+        sha2::Sha256::digest(document.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
+    std::fs::write(&path, format!("{{\"sha256\":\"{digest}\",\"document\":{document}}}\n")).unwrap();
+}
+
+/// The parent's copy of the receipt of a task's current attempt.
+pub fn receipt_file(task: &Task<'_>) -> std::path::PathBuf {
+    let folder = task.root.path().join("sessions/ws/subagent-attempt-settlements").join(&task.id);
+    folder.join(format!("{}.json", task.attempt))
+}

@@ -7,6 +7,7 @@
     reason = "one binary; an outcome that was asserted is done with"
 )]
 
+mod claim_retire;
 #[allow(dead_code, reason = "the harness serves every file")]
 mod common;
 #[allow(dead_code, reason = "the kit serves several files")]
