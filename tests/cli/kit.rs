@@ -100,12 +100,22 @@ pub fn refused(root: &TestRoot, args: &[&str], exit: i32, code: &str) -> Outcome
     out
 }
 
+/// Where a row lies.
+pub fn row_path(root: &TestRoot, task: &str) -> std::path::PathBuf {
+    root.path().join("tasks").join(task).join("row.json")
+}
+
 /// Rewrites a row by hand, as a restored backup or another program would, with its checksum right.
 pub fn rewrite_row(root: &TestRoot, task: &str, change: impl FnOnce(&mut Value)) {
+    rewrite_document(root, task, |document| change(&mut document["body"]));
+}
+
+/// Rewrites a row's whole document, with its checksum right.
+pub fn rewrite_document(root: &TestRoot, task: &str, change: impl FnOnce(&mut Value)) {
     use sha2::Digest as _;
-    let path = root.path().join("tasks").join(task).join("row.json");
+    let path = row_path(root, task);
     let mut file: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
-    change(&mut file["document"]["body"]);
+    change(&mut file["document"]);
     let document = file["document"].to_string();
     let digest: String =
         sha2::Sha256::digest(document.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
