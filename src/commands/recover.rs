@@ -38,6 +38,10 @@ pub(crate) fn run(context: &Context, args: &RecoverArgs) -> Result<Answer, Failu
             }
         }
     } else {
+        // A name that is wrong is refused before anything is changed under the others.
+        for task in &args.tasks {
+            store.read_task(task)?.ok_or_else(|| no_task(task))?;
+        }
         for task in &args.tasks {
             pass.visit(task)?;
         }

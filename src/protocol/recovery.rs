@@ -151,11 +151,14 @@ fn at_work(row: &Row, sight: &RecoverySight, call: &Call) -> Recovery {
     }
     let reported = row.task_status == TaskStatus::Reported;
     match (sight.owner_life, in_flight) {
-        (OwnerLife::Dead, true) if !sight.named_unproven => left(
+        // A task that has reported is not re-driven, whoever names it.
+        (OwnerLife::Dead, true) if reported || !sight.named_unproven => left(
             Code::OwnerDeadUnsettled,
             "its owner died with a turn in flight, and nothing proves that turn over",
         ),
-        (OwnerLife::Unknown, _) | (OwnerLife::None, true) if !sight.named_unproven => {
+        (OwnerLife::Unknown, _) | (OwnerLife::None, true)
+            if !sight.named_unproven || (reported && in_flight) =>
+        {
             left(Code::OwnerUnknown, "nobody can tell whether its owner is gone")
         }
         (_, false) if row.attempt.receipt_eligible && sight.owner_life == OwnerLife::Dead => {

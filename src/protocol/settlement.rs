@@ -6,7 +6,7 @@ use super::codes::{Code, ReceiptSource};
 use super::ids::{AttemptId, CleanupId, Name, SendId, Timestamp, TurnId};
 use super::receipt::{RECEIPT_VERSION, Receipt};
 use super::row::{ClosedBy, ClosedFrom, Closure, Extra, Row, Settled, Settlement, TaskStatus};
-use super::state::{Phase, owed_words, shell_word, turn_fact};
+use super::state::{Phase, command_line, owed_words, turn_fact};
 use super::verdict::{Call, Credentials, Facts, Judged, ReceiptDue, Refusal, Role, Said, Verdict};
 use crate::facts;
 
@@ -345,8 +345,8 @@ pub fn settle_send(
         );
         let refusal = Refusal::new(Code::SendAdmitted, message)
             .hint(format!(
-                "when it has ended, or if you know that it never started: lychgate settle {} --turn {turn}",
-                shell_word(row.task_id.as_str())
+                "when it has ended, or if you know that it never started: {}",
+                command_line("settle", &row.task_id, &format!("--turn {turn}"))
             ))
             .fact("turn", turn_fact(send));
         return Err(Box::new(refusal));

@@ -10,6 +10,7 @@
 mod claim_retire;
 #[allow(dead_code, reason = "the harness serves every file")]
 mod common;
+mod inspect;
 #[allow(dead_code, reason = "the kit serves several files")]
 mod kit;
 mod report;
