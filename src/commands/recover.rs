@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::answer::Answer;
 use crate::cli::RecoverArgs;
-use crate::protocol::codes::{Code, Exit};
+use crate::protocol::codes::Code;
 use crate::protocol::ids::Name;
 use crate::protocol::recovery::{Recovery, RecoverySight, recover};
 use crate::protocol::row::Row;
@@ -148,7 +148,8 @@ impl Pass<'_> {
             answer.hint =
                 Some("each of these says what is missing: lychgate inspect TASK --explain".to_owned());
         }
-        answer.body = (answer.exit() == Exit::Done).then(|| self.told(&answer.message));
+        // What was left is said to people, too, where the exit status refuses it.
+        answer.body = Some(self.told(&answer.message));
         answer.fields.insert("recovered".to_owned(), Value::Array(self.done));
         answer.fields.insert("left".to_owned(), Value::Array(self.left));
         answer.fields.insert("atWork".to_owned(), json!(self.n_at_work));

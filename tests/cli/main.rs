@@ -13,6 +13,7 @@ mod common;
 mod inspect;
 #[allow(dead_code, reason = "the kit serves several files")]
 mod kit;
+mod recover;
 mod report;
 mod settle;
 mod smoke;
