@@ -8,6 +8,7 @@
 )]
 
 mod claim_retire;
+mod codes;
 #[allow(dead_code, reason = "the harness serves every file")]
 mod common;
 mod inspect;
