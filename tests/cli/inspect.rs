@@ -341,7 +341,7 @@ fn the_owner_is_told_with_what_is_known_of_it() {
     assert_eq!(owner("t2")["alive"], "no");
     // On another machine, or from what a recorder could not read, nothing is proven.
     rewrite_row(&root, "t2", |row| {
-        row["attempt"]["owner"]["process"]["machineId"] = Value::from("elsewhere")
+        row["attempt"]["owner"]["process"]["machineId"] = Value::from("elsewhere");
     });
     assert_eq!(owner("t2")["alive"], "unknown");
     let unknown = root.reserve_unknown("t3");
@@ -350,6 +350,7 @@ fn the_owner_is_told_with_what_is_known_of_it() {
 }
 
 #[test]
+#[allow(clippy::too_many_lines, reason = "the answers are pinned whole")]
 fn one_task_is_told_whole() {
     let root = TestRoot::new();
     let args = ["--ancestor", "top", "--owner", "bob"];
@@ -709,7 +710,7 @@ fn a_retired_task_is_shown_with_its_claim_and_its_replacement() {
 }
 
 /// One task of each outcome, with long names and words.
-fn of_each<'a>(root: &'a TestRoot) -> Vec<Task<'a>> {
+fn of_each(root: &TestRoot) -> Vec<Task<'_>> {
     let reported = root.reserve("a-reported").launched();
     reported.turn();
     reported.report("done").is(0, "report-accepted");
@@ -925,7 +926,8 @@ fn suggested(task: &Task<'_>, token: &str, nonce: &str) -> Vec<(String, i32)> {
 /// The suggestions of one situation, one a line, after each was run.
 fn leads_on(task: &Task<'_>, nonce: &str) -> String {
     let lines = suggested(task, &task.token, nonce);
-    lines.into_iter().map(|(line, exit)| format!("{exit:>2} {line}\n")).collect()
+    let lines: Vec<String> = lines.into_iter().map(|(line, exit)| format!("{exit:>2} {line}")).collect();
+    lines.join("\n")
 }
 
 #[test]

@@ -117,8 +117,9 @@ pub fn rewrite_document(root: &TestRoot, task: &str, change: impl FnOnce(&mut Va
     let mut file: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
     change(&mut file["document"]);
     let document = file["document"].to_string();
-    let digest: String =
+    let digest: Vec<String> =
         sha2::Sha256::digest(document.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
+    let digest = digest.concat();
     std::fs::write(&path, format!("{{\"sha256\":\"{digest}\",\"document\":{document}}}\n")).unwrap();
 }
 

@@ -7,11 +7,7 @@
     reason = "tests may panic"
 )]
 #![allow(clippy::disallowed_methods, reason = "tests look at files and the environment from outside")]
-#![allow(
-    unreachable_pub,
-    let_underscore_drop,
-    reason = "one binary; an outcome that was asserted is done with"
-)]
+#![allow(let_underscore_drop, reason = "an outcome that was asserted is done with")]
 
 mod claim_retire;
 mod codes;

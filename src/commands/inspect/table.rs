@@ -59,8 +59,8 @@ pub(super) fn many(root: &Path, tasks: &[Value], style: &Style) -> String {
     let others_w = outcome_w + 12 + 8 + 4;
     // A reason is a word to look up, so it is not cut for the sake of a long name.
     let reason_w = widest("reasonCode", REASON_MAX);
-    let room = width.saturating_sub(others_w + reason_w);
-    let task_w = widest("taskId", room.min(width / 3).max(TASK_MIN));
+    let left_w = width.saturating_sub(others_w + reason_w);
+    let task_w = widest("taskId", left_w.min(width / 3).max(TASK_MIN));
     let why_w = width.saturating_sub(task_w + others_w).max(WHY_MIN);
     let mut row = |task: &str, outcome: &str, status: &str, owner: &str, why: &str| {
         let line = format!(
