@@ -14,9 +14,15 @@ mod codes;
 #[allow(dead_code, reason = "the harness serves every file")]
 mod common;
 mod inspect;
+mod inspect_list;
+mod inspect_next;
+mod inspect_told;
 #[allow(dead_code, reason = "the kit serves several files")]
 mod kit;
 mod recover;
+mod recover_pass;
 mod report;
+mod report_show;
 mod settle;
+mod settle_refused;
 mod smoke;
