@@ -139,12 +139,15 @@ fn starting(row: &Row, sight: &RecoverySight, call: &Call) -> Recovery {
 
 fn at_work(row: &Row, sight: &RecoverySight, call: &Call) -> Recovery {
     let in_flight = row.turns().next().is_some();
+    // Beside turns that a person gave up, a re-driven attempt may still use its send: doing it twice would take
+    // that away again.
+    let gate_is_shut = in_flight && row.attempt.unproven_override.is_none();
     match sight.owner_life {
         OwnerLife::Alive => return Recovery::AtWork,
-        OwnerLife::None if row.waiting_sends().next().is_some() && !in_flight => {
+        OwnerLife::None if row.waiting_sends().next().is_some() && !gate_is_shut => {
             return left(Code::UnownedNoReceipt, "it was re-driven, and its send waits to be admitted");
         }
-        OwnerLife::None if !row.attempt.unowned_send_used && !in_flight => {
+        OwnerLife::None if !row.attempt.unowned_send_used && !gate_is_shut => {
             return left(Code::UnownedNoReceipt, "it was re-driven, and waits for its one send");
         }
         _ => {}

@@ -62,6 +62,7 @@ pub fn recovered(task: &Task<'_>, flags: &[&str]) -> String {
     args.extend(flags);
     let out = root.json(&args).is(0, "recovered");
     let before = untouched(root);
+    root.json(&args).is(0, "recovered");
     root.json(&["recover"]).is(0, "recovered");
     assert_eq!(before, untouched(root), "twice changes nothing more: {out}");
     match told(&out).as_slice() {
@@ -98,13 +99,13 @@ fn a_launch_that_never_admitted_a_turn_goes_back_to_the_queue_without_a_mark() {
       "taskId": "dead",
       "parentWorkspaceId": "ws",
       "taskStatus": "queued",
-      "taskAttemptId": "att_82557cef0fe58dbf",
+      "taskAttemptId": "att_dcc2d3e1b91d1af0",
       "attempt": {
         "origin": "reserve",
         "owned": true,
         "receiptEligible": true,
         "reason": "a reservation is the first admission of its task",
-        "since": "2026-01-01T00:00:11.000Z",
+        "since": "2026-01-01T00:00:14.000Z",
         "owner": {
           "name": "bob",
           "process": "[PROCESS]"
@@ -115,8 +116,8 @@ fn a_launch_that_never_admitted_a_turn_goes_back_to_the_queue_without_a_mark() {
       "sends": [],
       "sendsMinted": 1,
       "turnsMinted": 0,
-      "createdAt": "2026-01-01T00:00:11.000Z",
-      "updatedAt": "2026-01-01T00:00:14.000Z"
+      "createdAt": "2026-01-01T00:00:14.000Z",
+      "updatedAt": "2026-01-01T00:00:17.000Z"
     }
     "#);
     insta::assert_snapshot!(history(&root, "dead"), @"
@@ -139,21 +140,21 @@ fn an_idle_task_of_a_dead_owner_is_settled_with_a_receipt() {
     let send = register(&dead);
     assert_eq!(recovered(&dead, &[]), "settled");
     insta::assert_snapshot!(receipts(&root), @r#"
-    sessions/ws/subagent-attempt-settlements/dead/att_f908fb94e17cee91.json
-      {"version":1,"taskId":"dead","attemptId":"att_f908fb94e17cee91","parentWorkspaceId":"ws","source":"idle-settled","settledAt":"2026-01-01T00:00:12.000Z"}
+    sessions/ws/subagent-attempt-settlements/dead/att_1bb55efa9b096b7a.json
+      {"version":1,"taskId":"dead","attemptId":"att_1bb55efa9b096b7a","parentWorkspaceId":"ws","source":"idle-settled","settledAt":"2026-01-01T00:00:13.000Z"}
     "#);
     insta::assert_snapshot!(row(&root, "dead"), @r#"
     {
       "taskId": "dead",
       "parentWorkspaceId": "ws",
       "taskStatus": "interrupted",
-      "taskAttemptId": "att_f908fb94e17cee91",
+      "taskAttemptId": "att_1bb55efa9b096b7a",
       "attempt": {
         "origin": "reserve",
         "owned": true,
         "receiptEligible": true,
         "reason": "a reservation is the first admission of its task",
-        "since": "2026-01-01T00:00:07.000Z",
+        "since": "2026-01-01T00:00:08.000Z",
         "owner": {
           "name": "bob",
           "process": "[PROCESS]"
@@ -163,9 +164,9 @@ fn an_idle_task_of_a_dead_owner_is_settled_with_a_receipt() {
       "settlement": {
         "closedBy": "recover",
         "closedFrom": "idle",
-        "at": "2026-01-01T00:00:12.000Z",
+        "at": "2026-01-01T00:00:13.000Z",
         "settled": {
-          "settledAt": "2026-01-01T00:00:12.000Z",
+          "settledAt": "2026-01-01T00:00:13.000Z",
           "receipt": "idle-settled"
         }
       },
@@ -173,8 +174,8 @@ fn an_idle_task_of_a_dead_owner_is_settled_with_a_receipt() {
       "sends": [],
       "sendsMinted": 2,
       "turnsMinted": 1,
-      "createdAt": "2026-01-01T00:00:07.000Z",
-      "updatedAt": "2026-01-01T00:00:12.000Z"
+      "createdAt": "2026-01-01T00:00:08.000Z",
+      "updatedAt": "2026-01-01T00:00:13.000Z"
     }
     "#);
     refused(
@@ -298,7 +299,7 @@ fn a_closing_task_waits_for_what_its_owner_owes() {
     insta::assert_snapshot!(pinned(&out), @r#"
     exit 0
     --- stdout
-    {"ok":true,"command":"recover","code":"recovered","root":"[DIR]/root","requestId":"req_3d3da296f9da87ba","recovered":[],"left":[{"taskId":"dead","attemptId":"att_3c72113bd216da52","taskStatus":"interrupted","reasonCode":"owner-dead-unsettled","why":"it is closing, and its owner died owing something","ownerAlive":"no","owed":[{"kind":"turn","turnId":"turn_3c72113bd216da520001","sendId":"snd_3c72113bd216da520001","attemptId":"att_3c72113bd216da52","since":"2026-01-01T00:00:15.000Z"},{"kind":"cleanup","cleanupId":"cln_5cef1fe7bd4ab62155c780f3ddf7cc4e","name":"worktree","since":"2026-01-01T00:00:16.000Z"}]}],"atWork":0,"message":"0 task(s) recovered, 1 left alone, 0 at work","hint":"each of these says what is missing: lychgate inspect TASK --explain"}
+    {"ok":true,"command":"recover","code":"recovered","root":"[DIR]/root","requestId":"req_a330b156cce85aa9","recovered":[],"left":[{"taskId":"dead","attemptId":"att_a6bca6a814fad80a","taskStatus":"interrupted","reasonCode":"owner-dead-unsettled","why":"it is closing, and its owner died owing something","ownerAlive":"no","owed":[{"kind":"turn","turnId":"turn_a6bca6a814fad80a0001","sendId":"snd_a6bca6a814fad80a0001","attemptId":"att_a6bca6a814fad80a","since":"2026-01-01T00:00:17.000Z"},{"kind":"cleanup","cleanupId":"cln_93017453a80232cf5e842e9f1d0a6d68","name":"worktree","since":"2026-01-01T00:00:18.000Z"}]}],"atWork":0,"message":"0 task(s) recovered, 1 left alone, 0 at work","hint":"each of these says what is missing: lychgate inspect TASK --explain"}
     "#);
     assert_eq!(receipts(&root), "");
 }
@@ -331,7 +332,7 @@ fn the_debts_of_dead_debtors_are_written_off_and_the_last_of_them_leaves_the_rec
     ");
     insta::assert_snapshot!(receipts(&root), @r#"
     sessions/ws/subagent-attempt-settlements/over/att_de15204e35ca515e.json
-      {"version":1,"taskId":"over","attemptId":"att_de15204e35ca515e","parentWorkspaceId":"ws","source":"launch-failed","settledAt":"2026-01-01T00:00:14.000Z"}
+      {"version":1,"taskId":"over","attemptId":"att_de15204e35ca515e","parentWorkspaceId":"ws","source":"launch-failed","settledAt":"2026-01-01T00:00:15.000Z"}
     "#);
     assert_eq!(
         (more.outcome(), turn.outcome()),
