@@ -81,26 +81,13 @@ pub fn style(global: &Global, environment: &Environment, is_terminal: bool) -> S
     }
 }
 
-/// Whether the call of this answer may have changed something. Some refusals do: a late report is kept, a send
-/// that the gate refuses is discharged, a claim stands beside its alarm.
-fn may_have_changed(answer: &Answer) -> bool {
-    // Only a reading has a text of somebody else's to print.
-    if answer.command == "inspect" || answer.verbatim.is_some() {
-        return false;
-    }
-    match answer.code {
-        Code::LateReport | Code::ReportAfterSettlement | Code::RecoveryIncomplete => true,
-        Code::NotLaunched | Code::AncestorStopped | Code::AttemptLive => answer.command == "admit",
-        // A Stop of several tasks has the worst of its answers.
-        _ if answer.command == "stop" && answer.fields.contains_key("tasks") => true,
-        _ => matches!(answer.exit(), Exit::Done | Exit::Pending),
-    }
-}
-
 /// The answer that could not be delivered, if it told of a change: that is durable, and its caller must ask
 /// again. A refusal or a reading that was not heard changed nothing.
 pub fn undelivered(answer: &Answer, error: &std::io::Error) -> Answer {
-    let changed = may_have_changed(answer);
+    // Only a reading has a text of somebody else's to print.
+    let is_reading = answer.command == "inspect" || answer.verbatim.is_some();
+    let granted = matches!(answer.exit(), Exit::Done | Exit::Pending) && !answer.command.is_empty();
+    let changed = answer.changed || (granted && !is_reading);
     let (code, what) = if changed {
         (Code::AnswerNotDelivered, "the change is durable, but its answer could not be printed")
     } else {

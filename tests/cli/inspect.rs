@@ -153,7 +153,7 @@ fn a_marked_lineage_is_never_terminal() {
     let out = root.json(&["rotate", "t1", "--as", "reawaken", "--unproven"]).is(0, "rotated");
     (task.attempt, task.token, task.worker) =
         (out.get("attemptId"), out.get("token"), out.get("workerToken"));
-    root.json(&["stop", "t1"]).is(0, "stopped");
+    root.json(&["stop", "t1"]).is(0, "stopping");
     is(&task, "indeterminate owner-unknown");
     root.json(&["settle", "t1", "--turn", &turn, "--token", &token]).is(0, "turn-settled");
     is(&task, "indeterminate lineage-unproven");

@@ -75,12 +75,14 @@ fn one_task_is_told_whole() {
           "attemptId": "att_de15204e35ca515e",
           "since": "2026-01-01T00:00:03.000Z",
           "label": "write tests",
+          "owner": "bob",
           "ageSeconds": 5
         },
         {
           "kind": "cleanup",
           "cleanupId": "cln_f908fb94e17cee91ee613f96b00129e5",
           "name": "worktree",
+          "ownerPid": null,
           "since": "2026-01-01T00:00:07.000Z",
           "ageSeconds": 1
         }

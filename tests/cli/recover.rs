@@ -299,7 +299,7 @@ fn a_closing_task_waits_for_what_its_owner_owes() {
     insta::assert_snapshot!(pinned(&out), @r#"
     exit 0
     --- stdout
-    {"ok":true,"command":"recover","code":"recovered","root":"[DIR]/root","requestId":"req_a330b156cce85aa9","recovered":[],"left":[{"taskId":"dead","attemptId":"att_a6bca6a814fad80a","taskStatus":"interrupted","reasonCode":"owner-dead-unsettled","why":"it is closing, and its owner died owing something","ownerAlive":"no","owed":[{"kind":"turn","turnId":"turn_a6bca6a814fad80a0001","sendId":"snd_a6bca6a814fad80a0001","attemptId":"att_a6bca6a814fad80a","since":"2026-01-01T00:00:17.000Z"},{"kind":"cleanup","cleanupId":"cln_93017453a80232cf5e842e9f1d0a6d68","name":"worktree","since":"2026-01-01T00:00:18.000Z"}]}],"atWork":0,"message":"0 task(s) recovered, 1 left alone, 0 at work","hint":"each of these says what is missing: lychgate inspect TASK --explain"}
+    {"ok":true,"command":"recover","code":"recovered","root":"[DIR]/root","requestId":"req_a330b156cce85aa9","recovered":[],"left":[{"taskId":"dead","attemptId":"att_a6bca6a814fad80a","taskStatus":"interrupted","reasonCode":"owner-dead-unsettled","why":"it is closing, and its owner died owing something","ownerAlive":"no","owed":[{"kind":"turn","turnId":"turn_a6bca6a814fad80a0001","sendId":"snd_a6bca6a814fad80a0001","attemptId":"att_a6bca6a814fad80a","since":"2026-01-01T00:00:17.000Z","owner":"bob"},{"kind":"cleanup","cleanupId":"cln_93017453a80232cf5e842e9f1d0a6d68","name":"worktree","ownerPid":null,"since":"2026-01-01T00:00:18.000Z"}]}],"atWork":0,"message":"0 task(s) recovered, 1 left alone, 0 at work","hint":"each of these says what is missing: lychgate inspect TASK --explain"}
     "#);
     assert_eq!(receipts(&root), "");
 }

@@ -92,7 +92,7 @@ fn a_row_that_cannot_be_read_or_is_held_is_left_and_the_others_are_recovered() {
     lines.sort();
     insta::assert_debug_snapshot!(lines, @r#"
     [
-        "- left row-unreadable",
+        "broken left row-unreadable",
         "dead reverted",
         "held left busy",
     ]

@@ -204,7 +204,7 @@ fn settling_a_working_attempt_shuts_admission_first_and_names_what_is_owed() {
     insta::assert_snapshot!(pinned(&root.json(&args)), @r#"
     exit 12
     --- stdout
-    {"ok":false,"command":"settle","code":"obligations-owed","root":"[DIR]/root","requestId":"req_fa49589d28a678f0","taskId":"t1","attemptId":"att_de15204e35ca515e","taskStatus":"interrupted","phase":"closing","stopEpoch":0,"receipt":null,"owed":[{"kind":"turn","turnId":"turn_de15204e35ca515e0001","sendId":"snd_de15204e35ca515e0001","attemptId":"att_de15204e35ca515e","since":"2026-01-01T00:00:03.000Z"}],"canceledSends":1,"message":"admission of task `t1` is shut; 1 turn is still owed"}
+    {"ok":false,"command":"settle","code":"obligations-owed","root":"[DIR]/root","requestId":"req_fa49589d28a678f0","taskId":"t1","attemptId":"att_de15204e35ca515e","taskStatus":"interrupted","phase":"closing","stopEpoch":0,"receipt":null,"owed":[{"kind":"turn","turnId":"turn_de15204e35ca515e0001","sendId":"snd_de15204e35ca515e0001","attemptId":"att_de15204e35ca515e","since":"2026-01-01T00:00:03.000Z","owner":"bob"}],"canceledSends":1,"message":"admission of task `t1` is shut; 1 turn is still owed"}
     "#);
     insta::assert_snapshot!(pinned(&root.run(&args)), @"
     exit 12
@@ -216,7 +216,7 @@ fn settling_a_working_attempt_shuts_admission_first_and_names_what_is_owed() {
     phase:      closing
     stopEpoch:  0
     owed:
-      kind: turn  turnId: turn_de15204e35ca515e0001  sendId: snd_de15204e35ca515e0001  attemptId: att_de15204e35ca515e  since: 2026-01-01T00:00:03.000Z
+      kind: turn  turnId: turn_de15204e35ca515e0001  sendId: snd_de15204e35ca515e0001  attemptId: att_de15204e35ca515e  since: 2026-01-01T00:00:03.000Z  owner: bob
     ");
     let mut sh = args.to_vec();
     sh.extend(["--format", "sh"]);
