@@ -4,7 +4,7 @@ use super::codes::Code;
 use super::ids::{AttemptId, Name, SendId, TurnId};
 use super::rotation::refuse_stopped_ancestor;
 use super::row::{Row, Send, SendState, TaskStatus};
-use super::state::{shell_word, turn_fact};
+use super::state::{shell_command, turn_fact};
 use super::verdict::{Call, Credentials, Facts, Judged, Refusal, Role, Said, Verdict};
 use crate::facts;
 
@@ -40,8 +40,9 @@ fn refuse_second_unowned(row: &Row) -> Result<(), Box<Refusal>> {
     }
     let message = format!("task `{}` was re-driven and nobody owns it; its one send was used", row.task_id);
     let hint = format!(
-        "whoever wants to own it stops it and reawakens it: lychgate stop {0} && lychgate rotate {0} --as reawaken",
-        shell_word(row.task_id.as_str())
+        "whoever wants to own it stops it and reawakens it: {} && {}",
+        shell_command("stop", &row.task_id, ""),
+        shell_command("rotate", &row.task_id, "--as reawaken")
     );
     Err(Box::new(Refusal::new(Code::UnownedSendUsed, message).hint(hint)))
 }
@@ -219,7 +220,7 @@ fn refuse_at_gate(row: &Row, stopped_ancestor: Option<&Name>) -> Result<(), Box<
     if !row.is_launched() {
         let message = format!("task `{}` is {}: it was not launched", row.task_id, row.task_status.as_str());
         let how = if row.task_status == TaskStatus::Reported { "reactivate" } else { "launch" };
-        let hint = format!("lychgate rotate {} --as {how}", shell_word(row.task_id.as_str()));
+        let hint = shell_command("rotate", &row.task_id, &format!("--as {how}"));
         return Err(Box::new(Refusal::new(Code::NotLaunched, message).hint(hint)));
     }
     let earlier: Vec<_> = row.earlier_turns().map(turn_fact).collect();

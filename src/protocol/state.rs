@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::codes::Code;
 use super::history::Event;
-use super::ids::{AttemptId, Timestamp};
+use super::ids::{AttemptId, Name, Timestamp};
 use super::row::{ClosedBy, Origin, Row, Send, SendState, TaskStatus};
 use super::verdict::{Call, Credentials, Refusal, Role};
 
@@ -186,8 +186,8 @@ impl Row {
     fn continue_hint(&self) -> String {
         let how = if self.task_status == TaskStatus::Reported { "reactivate" } else { "reawaken" };
         format!(
-            "to go on on purpose, publish a fresh attempt: lychgate rotate {} --as {how}",
-            shell_word(self.task_id.as_str())
+            "to go on on purpose, publish a fresh attempt: {}",
+            shell_command("rotate", &self.task_id, &format!("--as {how}"))
         )
     }
 
@@ -252,13 +252,24 @@ pub fn owed_words(row: &Row) -> String {
 }
 
 /// A name as a shell reads it, for the commands that answers suggest.
-pub fn shell_word(text: &str) -> String {
+fn shell_word(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_./:@%+=-".contains(c);
-    if !text.is_empty() && !text.starts_with('-') && text.chars().all(plain) {
-        text.to_owned()
-    } else if text.starts_with('-') {
-        format!("-- '{}'", text.replace('\'', r"'\''"))
+    if text.chars().all(plain) { text.to_owned() } else { format!("'{}'", text.replace('\'', r"'\''")) }
+}
+
+/// An option with a name as its value. One that looks like an option itself is tied to its own.
+pub fn shell_option(option: &str, name: &Name) -> String {
+    let tie = if name.as_str().starts_with('-') { '=' } else { ' ' };
+    format!("{option}{tie}{}", shell_word(name.as_str()))
+}
+
+/// A whole command about a task. One that looks like an option comes last, behind the end of the options.
+pub fn shell_command(verb: &str, task: &Name, options: &str) -> String {
+    let word = shell_word(task.as_str());
+    let words = if task.as_str().starts_with('-') {
+        ["lychgate", verb, options, "--", &word]
     } else {
-        format!("'{}'", text.replace('\'', r"'\''"))
-    }
+        ["lychgate", verb, &word, options, ""]
+    };
+    words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
 }
