@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::answer::Answer;
+use crate::answer::{Answer, escaped};
 use crate::cli::RecoverArgs;
 use crate::protocol::codes::{Code, Exit};
 use crate::protocol::ids::Name;
@@ -16,52 +16,69 @@ use crate::state::{Access, LockPlan, LockWait, StateError, Store, Transaction, W
 use super::context::Context;
 use super::evidence;
 use super::failure::Failure;
-use super::transact::{no_task, receipts};
+use super::transact::{commit, no_task, receipts};
 
 pub(crate) fn run(context: &Context, args: &RecoverArgs) -> Result<Answer, Failure> {
-    let store = Store::open(&context.root, Access::Write)?;
-    let mut pass = Pass {
-        context,
-        store: &store,
-        unproven: args.unproven,
-        done: Vec::new(),
-        left: Vec::new(),
-        n_at_work: 0,
+    let store = match Store::open(&context.root, Access::Write) {
+        // A pass at every start of a machine must not fail where nothing was ever reserved.
+        Err(StateError::NoRoot { .. }) if args.tasks.is_empty() => {
+            return Ok(Found::default().answer(context.command, args.strict));
+        }
+        opened => opened?,
     };
+    let mut pass = Pass { context, store: &store, unproven: args.unproven, found: Found::default() };
     if args.tasks.is_empty() {
         for entry in store.tasks()? {
             match entry.doc {
-                Ok(document) => pass.visit(&document.row.task_id)?,
-                Err(error) => pass.left.push(json!({
+                Ok(document) => pass.visit(&document.row.task_id),
+                Err(error) => pass.found.left.push(json!({
                     "folder": entry.folder, "reasonCode": error.code().as_str(), "why": super::failure::chain(&error),
                 })),
             }
         }
     } else {
-        for task in &args.tasks {
-            pass.visit(task)?;
-        }
+        args.tasks.iter().for_each(|task| pass.visit(task));
     }
-    Ok(pass.answer(args.strict))
+    Ok(pass.found.answer(context.command, args.strict))
 }
 
 struct Pass<'a> {
     context: &'a Context,
     store: &'a Store,
     unproven: bool,
+    found: Found,
+}
+
+/// What the pass came to.
+#[derive(Default)]
+struct Found {
     done: Vec<Value>,
     left: Vec<Value>,
     n_at_work: usize,
+    /// The worst that kept it from looking at a task or from changing it.
+    failed: Option<Answer>,
 }
 
 impl Pass<'_> {
-    /// One task. A row somebody else holds is at work right now, so the pass leaves it and goes on.
-    fn visit(&mut self, task: &Name) -> Result<(), Failure> {
+    /// One task. What is wrong with one is no reason to leave the others alone.
+    fn visit(&mut self, task: &Name) {
+        let Err(failure) = self.try_visit(task) else { return };
+        let answer = failure.into_answer(self.context.command);
+        self.found
+            .left
+            .push(json!({ "taskId": task, "reasonCode": answer.code.as_str(), "why": answer.message }));
+        if self.found.failed.as_ref().is_none_or(|worst| worst.exit() < answer.exit()) {
+            self.found.failed = Some(answer);
+        }
+    }
+
+    /// A row somebody else holds is at work right now, so the pass leaves it and goes on.
+    fn try_visit(&mut self, task: &Name) -> Result<(), Failure> {
         let plan = LockPlan { shared: Vec::new(), exclusive: vec![task.clone()] };
         let transaction = match self.store.begin(&plan, LockWait(self.lock_wait())) {
             Ok(transaction) => transaction,
             Err(StateError::Busy { .. }) => {
-                self.left.push(json!({ "taskId": task, "reasonCode": Code::Busy.as_str(),
+                self.found.left.push(json!({ "taskId": task, "reasonCode": Code::Busy.as_str(),
                                        "why": "another call holds its row right now" }));
                 return Ok(());
             }
@@ -77,11 +94,11 @@ impl Pass<'_> {
         match recover(&row, &sight, &call) {
             Recovery::Fine => Ok(()),
             Recovery::AtWork => {
-                self.n_at_work += 1;
+                self.found.n_at_work += 1;
                 Ok(())
             }
             Recovery::Left { why, words } => {
-                self.left.push(json!({ "taskId": task, "attemptId": row.task_attempt_id,
+                self.found.left.push(json!({ "taskId": task, "attemptId": row.task_attempt_id,
                     "taskStatus": row.task_status.as_str(), "reasonCode": why.as_str(), "why": words,
                     "ownerAlive": sight.owner_life.as_str(), "owed": row.owed() }));
                 Ok(())
@@ -123,24 +140,29 @@ impl Pass<'_> {
         words: &str,
         before: &Row,
     ) -> Result<(), Failure> {
-        self.done.push(json!({
+        let receipt = receipts.first().map(|write| write.receipt.source.as_str());
+        let told = json!({
             "taskId": next.task_id, "did": did, "why": words, "from": before.state_word(), "to": next.state_word(),
             "attemptId": next.task_attempt_id, "previousAttemptId": before.task_attempt_id,
-            "receipt": receipts.first().map(|write| write.receipt.source.as_str()),
-        }));
-        transaction.commit(Writes { rows: vec![next], receipts, report: None })?;
+            "receipt": receipt,
+        });
+        commit(self.context, transaction, Writes { rows: vec![next], receipts, report: None })?;
+        self.found.done.push(told);
         Ok(())
     }
+}
 
-    fn answer(self, strict: bool) -> Answer {
+impl Found {
+    fn answer(self, command: &'static str, strict: bool) -> Answer {
         let (n_done, n_left) = (self.done.len(), self.left.len());
         let message = format!("{n_done} task(s) recovered, {n_left} left alone, {} at work", self.n_at_work);
-        let mut answer = if strict && n_left > 0 {
-            Answer::new(self.context.command, Code::RecoveryIncomplete, message)
-        } else {
-            Answer::new(self.context.command, Code::Recovered, message)
+        let mut answer = match &self.failed {
+            Some(failed) => Answer::new(command, failed.code, format!("{message}; {}", failed.message)),
+            None if strict && n_left > 0 => Answer::new(command, Code::RecoveryIncomplete, message),
+            None => Answer::new(command, Code::Recovered, message),
         };
-        if n_left > 0 {
+        answer.hint = self.failed.as_ref().and_then(|failed| failed.hint.clone());
+        if n_left > 0 && answer.hint.is_none() {
             answer.hint =
                 Some("each of these says what is missing: lychgate inspect TASK --explain".to_owned());
         }
@@ -153,8 +175,8 @@ impl Pass<'_> {
 
     fn told(&self, summary: &str) -> String {
         use std::fmt::Write as _;
-        let text =
-            |value: &Value, key: &str| value.get(key).and_then(Value::as_str).unwrap_or("?").to_owned();
+        // A folder's name and a path may hold a line feed, which a body keeps.
+        let text = |value: &Value, key: &str| escaped(value.get(key).and_then(Value::as_str).unwrap_or("?"));
         let mut told = format!("{summary}\n");
         for done in &self.done {
             // Writing to a String cannot fail.
@@ -165,7 +187,7 @@ impl Pass<'_> {
             let _ = writeln!(
                 told,
                 "  {}: left alone, {} ({})",
-                text(left, "taskId"),
+                if left.get("folder").is_some() { text(left, "folder") } else { text(left, "taskId") },
                 text(left, "reasonCode"),
                 text(left, "why")
             );

@@ -32,13 +32,12 @@ pub(crate) fn run(context: &Context, args: &StopArgs) -> Result<Answer, Failure>
     for task in &tasks {
         answers.push((task.clone(), job.stop(task)));
     }
-    if args.tree {
-        job.stop_descendants(&tasks, &mut answers)?;
-    }
+    let unreadable = if args.tree { job.stop_descendants(&tasks, &mut answers)? } else { Vec::new() };
     if let Some(wait) = args.wait {
         job.wait(&mut answers, wait)?;
     }
-    Ok(joined(context, answers, args.tree))
+    let answers = answers.into_iter().map(|(task, answer)| (task.to_string(), answer));
+    Ok(joined(context, answers.chain(unreadable).collect(), args.tree))
 }
 
 struct Job<'a> {
@@ -103,21 +102,35 @@ impl Job<'_> {
     }
 
     /// Stops everything below the tasks, nearest to the root first, until a look finds nothing new: a child
-    /// reserved meanwhile was reserved before its ancestor's Stop, and none can be after it.
-    fn stop_descendants(&self, roots: &[Name], answers: &mut Vec<(Name, Answer)>) -> Result<(), Failure> {
+    /// reserved meanwhile was reserved before its ancestor's Stop, and none can be after it. Answers with the
+    /// folders of the rows that cannot be read: each may be a descendant's, and was not stopped.
+    fn stop_descendants(
+        &self,
+        roots: &[Name],
+        answers: &mut Vec<(Name, Answer)>,
+    ) -> Result<Vec<(String, Answer)>, Failure> {
         let mut done: HashSet<Name> = roots.iter().cloned().collect();
         loop {
             let mut found: Vec<(usize, Name)> = Vec::new();
+            let mut unreadable = Vec::new();
             for entry in self.store.tasks()? {
-                let Ok(document) = entry.doc else { continue };
-                let row = document.row;
+                let answered = done.iter().any(|task| entry.is_of(task));
+                let row = match entry.doc {
+                    Ok(document) => document.row,
+                    Err(_) if answered => continue,
+                    Err(error) => {
+                        unreadable
+                            .push((entry.folder, Failure::from(error).into_answer(self.context.command)));
+                        continue;
+                    }
+                };
                 let line = || std::iter::once(&row.parent_workspace_id).chain(&row.ancestors);
                 if !done.contains(&row.task_id) && line().any(|ancestor| roots.contains(ancestor)) {
                     found.push((row.ancestors.len(), row.task_id));
                 }
             }
             if found.is_empty() {
-                return Ok(());
+                return Ok(unreadable);
             }
             found.sort();
             for (_, task) in found {
@@ -159,7 +172,7 @@ impl Job<'_> {
 const POLL: Duration = Duration::from_millis(10);
 
 /// One task and no tree: its own answer. Else all answers in a list, and the worst exit status.
-fn joined(context: &Context, mut answers: Vec<(Name, Answer)>, tree: bool) -> Answer {
+fn joined(context: &Context, mut answers: Vec<(String, Answer)>, tree: bool) -> Answer {
     if !tree
         && answers.len() == 1
         && let Some((_, answer)) = answers.pop()
@@ -190,7 +203,7 @@ fn joined(context: &Context, mut answers: Vec<(Name, Answer)>, tree: bool) -> An
     joined
 }
 
-fn listed(task: &Name, answer: Answer) -> Value {
+fn listed(task: &str, answer: Answer) -> Value {
     let mut object = crate::facts! {
         "taskId": task, "ok": answer.exit() == Exit::Done, "code": answer.code.as_str(),
     };

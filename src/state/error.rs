@@ -35,7 +35,7 @@ pub enum StateError {
         /// What is wrong with it.
         reason: String,
     },
-    /// The root belongs to a user this one does not trust with it.
+    /// The root belongs to another user, who does not let this one write there.
     #[error("the root `{}` belongs to user {owner}", path.display())]
     RootNotYours {
         /// The root.
@@ -180,9 +180,7 @@ impl StateError {
     /// What a person can do, where there is something.
     pub fn hint(&self) -> Option<String> {
         let text = match self {
-            Self::NoRoot { .. } => {
-                "the first command that changes something makes it; check `--root` and LYCHGATE_ROOT"
-            }
+            Self::NoRoot { .. } => "the first `reserve` makes it; check `--root` and LYCHGATE_ROOT",
             Self::ForeignRoot { .. } => {
                 "set LYCHGATE_ROOT, or give `--root`, to a folder that is lychgate's own"
             }

@@ -59,8 +59,10 @@ use crate::protocol::ids::Name;
 pub enum Access {
     /// Looking: nothing is made, locked or changed.
     Read,
-    /// Changing: a missing root is made.
+    /// Changing what is there: a missing root is not made, for it holds nothing that could be changed.
     Write,
+    /// Adding to it: a missing root is made.
+    Make,
 }
 
 /// An open root.
@@ -78,6 +80,13 @@ pub struct TaskEntry {
     pub folder: String,
     /// The row.
     pub doc: Result<Document, StateError>,
+}
+
+impl TaskEntry {
+    /// Whether this is where the row of `task` lies.
+    pub fn is_of(&self, task: &Name) -> bool {
+        names::encode(task) == self.folder
+    }
 }
 
 impl Store {
