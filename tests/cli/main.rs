@@ -2,6 +2,7 @@
 #![allow(missing_docs, clippy::unwrap_used, clippy::indexing_slicing, reason = "tests may panic")]
 #![allow(clippy::disallowed_methods, reason = "tests look at files and the environment from outside")]
 
+mod bad_input;
 #[allow(dead_code, reason = "the harness serves every file")]
 mod common;
 mod smoke;
