@@ -39,7 +39,7 @@ pub fn run(cli: &Cli, environment: &Environment, style: &Style) -> Answer {
     let done = dispatch(&context, &cli.command, style);
     let mut answer = done.unwrap_or_else(|failure| failure.into_answer(command));
     answer.root = Some(context.shown_root());
-    answer.answers_change = context.answers_change.get() || answer.exit() == Exit::Uncertain;
+    answer.changed = context.answers_change.get() || answer.exit() == Exit::Uncertain;
     answer.request_id = Some(context.request_id);
     answer
 }
@@ -85,7 +85,7 @@ pub fn style(global: &Global, environment: &Environment, is_terminal: bool) -> S
 /// The answer to a call whose answer could not be delivered. If that told of a change, whether it granted or
 /// refused, its caller must ask again; else nothing was changed.
 pub fn undelivered(answer: &Answer, error: &std::io::Error) -> Answer {
-    let changed = answer.answers_change;
+    let changed = answer.changed;
     let (code, what) = if answer.exit() == Exit::Uncertain {
         (answer.code, "neither was the change proven durable nor could its answer be printed")
     } else if changed {

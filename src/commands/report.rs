@@ -28,7 +28,7 @@ pub(crate) fn run(context: &Context, args: &ReportArgs) -> Result<Answer, Failur
     let attempt = context
         .attempt_or_environment(args.attempt.as_ref(), &task)?
         .ok_or_else(|| Failure::usage("--attempt is missing, and LYCHGATE_ATTEMPT is not set"))?;
-    let store = Store::open(&context.root, Access::Write)?;
+    let store = Store::open(&context.root, Access::Change)?;
     let keys = worker_keys(&store, &args.token, context, &task)?;
     // The text is read in full before any lock is taken: whoever writes it may be slow.
     let text = read(&store, args.file.as_ref())?;

@@ -27,7 +27,7 @@ pub(crate) fn run(context: &Context, args: &SettleArgs) -> Result<Answer, Failur
         Wish::Attempt => context.attempt_or_environment(args.attempt.as_ref(), &task)?,
         Wish::Turn(_) | Wish::Send(..) | Wish::Cleanup(_) => args.attempt.clone(),
     };
-    let store = Store::open(&context.root, Access::Write)?;
+    let store = Store::open(&context.root, Access::Change)?;
     let keys = worker_keys(&store, &args.token, context, &task)?;
     let parent_only = args.receipt == ReceiptCopies::ParentOnly;
     let request = SettleAttempt { attempt: guard, source: args.source, parent_only };
@@ -51,11 +51,16 @@ pub(crate) fn run(context: &Context, args: &SettleArgs) -> Result<Answer, Failur
     };
     let close = args.close.then_some(&request);
     call.run(
-        &|row, _, call| match &wish {
-            Wish::Turn(turn) => settlement::settle_turn(row, turn, close, &keys, call),
-            Wish::Send(send, disposal) => settlement::settle_send(row, send, *disposal, &keys, call),
-            Wish::Cleanup(cleanup) => settlement::settle_cleanup(row, cleanup, call),
-            Wish::Attempt => settlement::settle_attempt(row, &request, &keys, call),
+        &|row, _, call| {
+            if let Some(attempt) = &request.attempt {
+                row.refuse_stale(attempt)?;
+            }
+            match &wish {
+                Wish::Turn(turn) => settlement::settle_turn(row, turn, close, &keys, call),
+                Wish::Send(send, disposal) => settlement::settle_send(row, send, *disposal, &keys, call),
+                Wish::Cleanup(cleanup) => settlement::settle_cleanup(row, cleanup, call),
+                Wish::Attempt => settlement::settle_attempt(row, &request, &keys, call),
+            }
         },
         &|_| Grant::default(),
     )

@@ -2,7 +2,7 @@
 
 use super::codes::Code;
 use super::ids::{AttemptId, Timestamp};
-use super::row::{ReportRef, Row, TaskStatus};
+use super::row::{Extra, ReportRef, Row, TaskStatus};
 use super::state::Phase;
 use super::verdict::{Call, Credentials, Facts, Refusal, Role, Said};
 use crate::facts;
@@ -114,9 +114,11 @@ fn accept(row: &Row, publication: &Publication, call: &Call) -> Publishing {
 }
 
 fn keep_late(row: &Row, publication: &Publication, why: &Refusal, call: &Call) -> Publishing {
-    let mut refusal =
-        Refusal::new(Code::LateReport, format!("{}; the report does not count, and is kept", why.message))
-            .hint("read it with `report TASK --show --late`");
+    let mut refusal = Refusal::new(
+        Code::LateReport,
+        format!("{}; the report does not count, and is kept", why.message.trim_end_matches('.')),
+    )
+    .hint("read it with `report TASK --show --late`");
     refusal.facts.clone_from(&why.facts);
     refusal.facts.insert("reasonCode".to_owned(), why.code.as_str().into());
     if publication.kept_late {
@@ -145,6 +147,7 @@ fn reference(publication: &Publication, now: &Timestamp) -> ReportRef {
         file_sha256: publication.file_sha256.clone(),
         title: publication.title.clone(),
         at: now.clone(),
+        extra: Extra::new(),
     }
 }
 

@@ -35,7 +35,7 @@ pub enum StateError {
         /// What is wrong with it.
         reason: String,
     },
-    /// The root belongs to another user, who does not let this one write there.
+    /// The root belongs to a user this one does not trust with it.
     #[error("the root `{}` belongs to user {owner}", path.display())]
     RootNotYours {
         /// The root.

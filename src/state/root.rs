@@ -48,12 +48,12 @@ enum Blank {
 }
 
 impl Store {
-    /// Opens a root. With [`Access::Make`] a missing or empty one is made.
+    /// Opens a root. With [`Access::Write`] a missing or empty one is made.
     ///
     /// A root that is a file, or has files of somebody else's and no `config.json`, is foreign.
     pub fn open(dir: &Path, access: Access) -> Result<Self> {
         let Some(path) = disk::canonical(dir)? else {
-            if access != Access::Make {
+            if access != Access::Write {
                 return Err(StateError::NoRoot { path: dir.to_owned() });
             }
             // Looked at before anything is made: on a refused file system nothing is.
@@ -77,8 +77,8 @@ impl Store {
         let filesystem = filesystem_of(&root)?;
         let config = match (read_config(&root)?, access) {
             (Some(config), _) => config,
-            (None, Access::Read | Access::Write) => return Err(unmade(&root)?),
-            (None, Access::Make) => {
+            (None, Access::Read | Access::Change) => return Err(unmade(&root)?),
+            (None, Access::Write) => {
                 writable(&root, &path, filesystem, false)?;
                 owned(&root, &[])?;
                 initialise(root)?
@@ -139,6 +139,21 @@ pub(super) fn tasks_of(root: &Dir) -> Result<Dir> {
     }
 }
 
+impl Store {
+    /// Removes what an initialisation or a spooling that died has left in the root folder itself. What cannot
+    /// be removed does no harm and stays.
+    pub fn sweep(&self) {
+        let Ok(Ok(Ok(root))) = self.open_root().map(|root| try_lock(root, Mode::Exclusive)) else { return };
+        for entry in root.list().unwrap_or_default() {
+            if entry.kind == Kind::Folder && entry.name.starts_with(WRITE_ONCE_PREFIX) {
+                drop(remove_write_once(&root, &entry.name));
+            } else if entry.kind == Kind::File && entry.name.starts_with(TEMP_PREFIX) {
+                drop(root.remove(&entry.name));
+            }
+        }
+    }
+}
+
 fn filesystem_of(dir: &Dir) -> Result<Filesystem> {
     filesystem::of(dir.handle())
         .map_err(|error| StateError::io("look at the file system of", dir.path(), error))
@@ -156,9 +171,7 @@ fn writable(dir: &Dir, root: &Path, filesystem: Filesystem, network_allowed: boo
 
 fn owned(root: &Dir, trusted: &[u64]) -> Result<()> {
     let owner = root.owner()?;
-    let caller = disk::effective_user();
-    // The list is the owner's: it says who else may write here.
-    if owner == caller || trusted.contains(&u64::from(caller)) {
+    if owner == disk::effective_user() || trusted.contains(&u64::from(owner)) {
         return Ok(());
     }
     Err(StateError::RootNotYours { path: root.path().to_owned(), owner })
@@ -299,12 +312,20 @@ fn sweep(root: &Dir) -> Result<()> {
             root.remove(&entry.name)?;
             continue;
         }
-        if let Some(dir) = root.child(&entry.name)? {
-            for inner in dir.list()?.iter().filter(|inner| inner.kind == Kind::File) {
-                dir.remove(&inner.name)?;
-            }
-        }
-        root.remove_folder(&entry.name)?;
+        remove_write_once(root, &entry.name)?;
     }
     Ok(())
+}
+
+/// Removes a temporary folder of `write_once`, which holds one file at the most.
+fn remove_write_once(root: &Dir, name: &str) -> Result<()> {
+    if root.remove_folder(name).is_ok() {
+        return Ok(());
+    }
+    if let Some(dir) = root.child(name)? {
+        for inner in dir.list()?.iter().filter(|inner| inner.kind == Kind::File) {
+            dir.remove(&inner.name)?;
+        }
+    }
+    root.remove_folder(name)
 }

@@ -202,6 +202,7 @@ fn a_newer_row_is_read_and_never_written() {
             "inspect" => assert_eq!(raw.is(0, "ok").json()["newerVersion"], true),
             "report" if line.contains(&"--late".to_owned()) => drop(raw.is(10, "no-report")),
             "report" if line.contains(&"--show".to_owned()) => drop(raw.is(0, "ok")),
+            "recover" => assert_eq!(raw.is(0, "recovered").json()["left"][0]["reasonCode"], "newer-version"),
             _ => drop(raw.either(&["newer-version", "task-exists", "not-claimed"])),
         }
         unchanged.holds("a newer row is never written");

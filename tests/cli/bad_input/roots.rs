@@ -311,14 +311,15 @@ fn somebody_elses_root_is_read_and_not_written() {
     let _ = as_user(&root, 1001, &["inspect", "t1"]).is(0, "ok");
     let _ = as_user(&root, 1001, &["stop", "t1"]).is(65, "root-not-yours");
     drop(unchanged);
-    // Who is trusted by name writes.
-    std::fs::write(root.path().join("config.json"), r#"{"kind":"lychgate","version":1,"trustUid":[0]}"#)
-        .unwrap();
-    let _ = json(&root, &["stop", "t1"]).is(0, "already-stopping");
-    let _ = as_user(&root, 1001, &["stop", "t1"]).is(65, "root-not-yours");
-    for wrong in ["\"0\"", "null", "{}", "[\"0\"]", "-1", "1.5"] {
-        let config = format!(r#"{{"kind":"lychgate","version":1,"trustUid":{wrong}}}"#);
+    // Where the config trusts the owner, others write too; a trust that is malformed is none.
+    let config = |trust: &str| {
+        let config = format!(r#"{{"kind":"lychgate","version":1,"trustUid":{trust}}}"#);
         std::fs::write(root.path().join("config.json"), config).unwrap();
+    };
+    config("[7, 1000]");
+    let _ = json(&root, &["stop", "t1"]).is(0, "already-stopping");
+    for wrong in ["\"1000\"", "null", "{}", "[\"1000\"]", "-1000", "1000.5", "true", "[[1000]]"] {
+        config(wrong);
         let _ = json(&root, &["stop", "t1"]).is(65, "root-not-yours");
     }
 }
