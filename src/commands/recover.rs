@@ -21,7 +21,7 @@ pub(crate) fn run(context: &Context, args: &RecoverArgs) -> Result<Answer, Failu
     let store = match Store::open(&context.root, Access::Change) {
         // A pass at every start of a machine must not fail where nothing was ever reserved.
         Err(StateError::NoRoot { .. }) if args.tasks.is_empty() => {
-            let message = "there is no root yet, so there is nothing to recover";
+            let message = "0 task(s) recovered, 0 left alone, 0 at work";
             let none = || Vec::<Value>::new();
             let answer = Answer::new(context.command, Code::Recovered, message);
             return Ok(answer.field("recovered", none()).field("left", none()).field("atWork", 0));
@@ -185,6 +185,7 @@ impl Pass<'_> {
             answer.hint =
                 Some("each of these says what is missing: lychgate inspect TASK --explain".to_owned());
         }
+        // What was left is said to people, too, where the exit status refuses it.
         answer.body = Some(self.told(&answer.message));
         answer.fields.insert("recovered".to_owned(), Value::Array(self.done));
         answer.fields.insert("left".to_owned(), Value::Array(self.left));

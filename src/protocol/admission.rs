@@ -4,7 +4,7 @@ use super::codes::Code;
 use super::ids::{AttemptId, Name, SendId, TurnId};
 use super::rotation::refuse_stopped_ancestor;
 use super::row::{Extra, Row, Send, SendState, TaskStatus};
-use super::state::{shell_command, turn_fact};
+use super::state::{command_line, turn_fact};
 use super::verdict::{Call, Credentials, Facts, Judged, Refusal, Role, Said, Verdict};
 use crate::facts;
 
@@ -41,8 +41,8 @@ fn refuse_second_unowned(row: &Row) -> Result<(), Box<Refusal>> {
     let message = format!("task `{}` was re-driven and nobody owns it; its one send was used", row.task_id);
     let hint = format!(
         "whoever wants to own it stops it and reawakens it: {} && {}",
-        shell_command("stop", &row.task_id, ""),
-        shell_command("rotate", &row.task_id, "--as reawaken")
+        command_line("stop", &row.task_id, ""),
+        command_line("rotate", &row.task_id, "--as reawaken")
     );
     Err(Box::new(Refusal::new(Code::UnownedSendUsed, message).hint(hint)))
 }
@@ -144,8 +144,10 @@ pub fn enqueue(row: &Row, send_id: &SendId, credentials: &dyn Credentials, call:
 fn already_admitted(row: &Row, send: &Send, turn: &TurnId) -> Box<Refusal> {
     let message =
         format!("send {} of task `{}` was admitted before, as turn {turn}", send.send_id, row.task_id);
-    let mut refusal = Refusal::new(Code::AlreadyAdmitted, message)
-        .hint(format!("who knows that it never started may settle it: lychgate settle --turn {turn}"));
+    let mut refusal = Refusal::new(Code::AlreadyAdmitted, message).hint(format!(
+        "who knows that it never started may settle it: {}",
+        command_line("settle", &row.task_id, &format!("--turn {turn}"))
+    ));
     refusal.facts = about(row, &send.send_id);
     refusal.facts.insert("turnId".to_owned(), turn.as_str().into());
     Box::new(refusal)
@@ -225,7 +227,7 @@ fn refuse_at_gate(row: &Row, stopped_ancestor: Option<&Name>) -> Result<(), Box<
     if !row.is_launched() {
         let message = format!("task `{}` is {}: it was not launched", row.task_id, row.task_status.as_str());
         let how = if row.task_status == TaskStatus::Reported { "reactivate" } else { "launch" };
-        let hint = shell_command("rotate", &row.task_id, &format!("--as {how}"));
+        let hint = command_line("rotate", &row.task_id, &format!("--as {how}"));
         return Err(Box::new(Refusal::new(Code::NotLaunched, message).hint(hint)));
     }
     let earlier: Vec<_> = row.earlier_turns().map(turn_fact).collect();

@@ -141,12 +141,15 @@ fn starting(row: &Row, sight: &RecoverySight, call: &Call) -> Recovery {
 
 fn at_work(row: &Row, sight: &RecoverySight, call: &Call) -> Recovery {
     let in_flight = row.turns().next().is_some();
+    // Beside turns that a person gave up, a re-driven attempt may still use its send: doing it twice would take
+    // that away again.
+    let gate_is_shut = in_flight && row.attempt.unproven_override.is_none();
     match sight.owner_life {
         OwnerLife::Alive => return Recovery::AtWork,
-        OwnerLife::None if row.waiting_sends().next().is_some() && !in_flight => {
+        OwnerLife::None if row.waiting_sends().next().is_some() && !gate_is_shut => {
             return left(Code::UnownedNoReceipt, "it was re-driven, and its send waits to be admitted");
         }
-        OwnerLife::None if !row.attempt.unowned_send_used && !in_flight => {
+        OwnerLife::None if !row.attempt.unowned_send_used && !gate_is_shut => {
             return left(Code::UnownedNoReceipt, "it was re-driven, and waits for its one send");
         }
         _ => {}
@@ -158,11 +161,14 @@ fn at_work(row: &Row, sight: &RecoverySight, call: &Call) -> Recovery {
         return left(why, "its report counts, and a turn that went on after it is not proven over");
     }
     match (sight.owner_life, in_flight) {
-        (OwnerLife::Dead, true) if !sight.named_unproven => left(
+        // A task that has reported is not re-driven, whoever names it.
+        (OwnerLife::Dead, true) if reported || !sight.named_unproven => left(
             Code::OwnerDeadUnsettled,
             "its owner died with a turn in flight, and nothing proves that turn over",
         ),
-        (OwnerLife::Unknown, _) | (OwnerLife::None, true) if !sight.named_unproven => {
+        (OwnerLife::Unknown, _) | (OwnerLife::None, true)
+            if !sight.named_unproven || (reported && in_flight) =>
+        {
             left(Code::OwnerUnknown, "nobody can tell whether its owner is gone")
         }
         (_, false) if row.attempt.receipt_eligible && sight.owner_life == OwnerLife::Dead => {

@@ -79,9 +79,7 @@ pub fn replace(
     call: &Call,
 ) -> Result<Reserved, Box<Refusal>> {
     let (Some(claim), Some(retirement)) = (&old.task_attempt_retired_by, &old.retirement) else {
-        let message = format!("task `{}` was not claimed for replacement", old.task_id);
-        let refusal = Refusal::new(Code::NotClaimed, message).hint("retire it first: lychgate claim-retire");
-        return Err(Box::new(refusal));
+        return Err(not_claimed(old));
     };
     if let Some(replacement) = &retirement.replacement_task_id {
         return Err(spent(old, replacement));
@@ -108,6 +106,13 @@ pub fn replace(
     spent_row.record(call, Some(before), Code::ClaimSpent, Some(request.task.as_str()), None);
     let said = said(&row, format!("task `{}` replaces the retired `{}`", row.task_id, old.task_id));
     Ok(Reserved { row: Box::new(row), old: Some(Box::new(spent_row)), said })
+}
+
+/// The refusal of a replacement for a task that was never retired.
+pub fn not_claimed(old: &Row) -> Box<Refusal> {
+    let message = format!("task `{}` was not claimed for replacement", old.task_id);
+    let refusal = Refusal::new(Code::NotClaimed, message).fact("taskId", old.task_id.as_str());
+    Box::new(refusal.hint("retire it first: lychgate claim-retire"))
 }
 
 /// The refusal of a claim that was spent, naming what spent it.

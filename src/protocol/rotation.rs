@@ -4,7 +4,7 @@ use super::codes::Code;
 use super::ids::{AttemptId, Name, Timestamp};
 use super::lineage::{Proof, ReceiptEvidence, prove};
 use super::row::{Attempt, Extra, Origin, Owner, Row, Superseded, TaskStatus, UnprovenOverride};
-use super::state::{Phase, owed_words, shell_command, turn_fact};
+use super::state::{Phase, command_line, owed_words, turn_fact};
 use super::verdict::{Call, Credentials, Facts, Judged, OwnerLife, Refusal, Role, Said, Verdict};
 use crate::facts;
 
@@ -63,7 +63,7 @@ pub struct Around<'a> {
 pub fn refuse_stopped_ancestor(row: &Row, ancestor: Option<&Name>) -> Result<(), Box<Refusal>> {
     let Some(ancestor) = ancestor else { return Ok(()) };
     let message = format!("ancestor `{ancestor}` of task `{}` is stopped", row.task_id);
-    let hint = format!("its descendants go on after: {}", shell_command("rotate", ancestor, "--as reawaken"));
+    let hint = format!("its descendants go on after: {}", command_line("rotate", ancestor, "--as reawaken"));
     Err(Box::new(Refusal::new(Code::AncestorStopped, message).hint(hint).fact("ancestor", ancestor.as_str())))
 }
 
@@ -229,7 +229,11 @@ fn refuse_live_owner(row: &Row, life: OwnerLife) -> Result<(), Box<Refusal>> {
     let name = row.attempt.owner.name.as_deref().unwrap_or("its owner");
     let message =
         format!("`{name}` is alive and {} turn(s) of task `{}` are in flight", turns.len(), row.task_id);
-    let hint = format!("stop it first: {}", shell_command("stop", &row.task_id, ""));
+    let hint = if row.phase() == Phase::Open {
+        format!("stop it first: {}", command_line("stop", &row.task_id, ""))
+    } else {
+        "it is stopped; ask again when the owner has settled what is in flight".to_owned()
+    };
     Err(Box::new(Refusal::new(Code::OwnerAlive, message).hint(hint).fact("turns", turns)))
 }
 

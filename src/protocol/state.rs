@@ -211,10 +211,8 @@ impl Row {
 
     fn continue_hint(&self) -> String {
         let how = if self.task_status == TaskStatus::Reported { "reactivate" } else { "reawaken" };
-        format!(
-            "to go on on purpose, publish a fresh attempt: {}",
-            shell_command("rotate", &self.task_id, &format!("--as {how}"))
-        )
+        let command = command_line("rotate", &self.task_id, &format!("--as {how}"));
+        format!("to go on on purpose, publish a fresh attempt: {command}")
     }
 
     /// Refuses a caller without one of the roles `enough` for the owned attempt `attempt`.
@@ -277,25 +275,29 @@ pub fn owed_words(row: &Row) -> String {
     }
 }
 
-/// A name as a shell reads it, for the commands that answers suggest.
-fn shell_word(text: &str) -> String {
+/// A word as a shell reads it, for the commands that answers suggest.
+pub fn shell_word(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_./:@%+=-".contains(c);
-    if text.chars().all(plain) { text.to_owned() } else { format!("'{}'", text.replace('\'', r"'\''")) }
-}
-
-/// An option with a name as its value. One that looks like an option itself is tied to its own.
-pub fn shell_option(option: &str, name: &Name) -> String {
-    let tie = if name.as_str().starts_with('-') { '=' } else { ' ' };
-    format!("{option}{tie}{}", shell_word(name.as_str()))
-}
-
-/// A whole command about a task. One that looks like an option comes last, behind the end of the options.
-pub fn shell_command(verb: &str, task: &Name, options: &str) -> String {
-    let word = shell_word(task.as_str());
-    let words = if task.as_str().starts_with('-') {
-        ["lychgate", verb, options, "--", &word]
+    if !text.is_empty() && text.chars().all(plain) {
+        text.to_owned()
     } else {
-        ["lychgate", verb, &word, options, ""]
-    };
-    words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
+        format!("'{}'", text.replace('\'', r"'\''"))
+    }
+}
+
+/// An option and its value as a shell reads them. A value that looks like an option is tied to its own.
+pub fn shell_option(name: &str, value: &str) -> String {
+    let tie = if value.starts_with('-') { '=' } else { ' ' };
+    format!("{name}{tie}{}", shell_word(value))
+}
+
+/// A whole command about a task as a shell reads it. A name that looks like an option goes behind `--`.
+pub fn command_line(verb: &str, task: &Name, options: &str) -> String {
+    let gap = if options.is_empty() { "" } else { " " };
+    let word = shell_word(task.as_str());
+    if word.trim_start_matches('\'').starts_with('-') {
+        format!("lychgate {verb}{gap}{options} -- {word}")
+    } else {
+        format!("lychgate {verb} {word}{gap}{options}")
+    }
 }
