@@ -36,7 +36,12 @@ pub(crate) fn run(context: &Context, args: &StopArgs) -> Result<Answer, Failure>
     if args.tree {
         let meant = tasks.iter().zip(&answers).filter(|(_, (_, answer))| stands(answer));
         let meant: Vec<Name> = meant.map(|(task, _)| task.clone()).collect();
+        let n_named = answers.len();
         job.stop_descendants(&meant, &mut answers)?;
+        // A workspace that is no task itself is stopped by stopping everything below it.
+        if answers.len() > n_named {
+            answers.retain(|(_, answer)| answer.code != Code::NoTaskRecord);
+        }
     }
     if let Some(wait) = args.wait {
         job.wait(&mut answers, wait)?;
@@ -236,9 +241,24 @@ fn joined(context: &Context, mut answers: Vec<(String, Answer)>, tree: bool) -> 
     };
     let mut joined = Answer::new(context.command, code, message);
     joined.exit = Some(exit);
+    joined.body = Some(told(&joined.message, &answers));
     let tasks: Vec<Value> = answers.into_iter().map(|(task, answer)| listed(&task, answer)).collect();
     joined.fields.insert("tasks".to_owned(), Value::Array(tasks));
     joined
+}
+
+/// The list for people. It is printed beside a refusal too: what was stopped is data all the same.
+fn told(message: &str, answers: &[(String, Answer)]) -> String {
+    use std::fmt::Write as _;
+    let mut told = format!("{message}\n");
+    for (task, answer) in answers {
+        // Writing to a String cannot fail.
+        let _ = writeln!(told, "  {task}: {} ({})", answer.code, answer.message);
+        for cleanup in answer.fields.get("cleanupIds").and_then(Value::as_array).into_iter().flatten() {
+            let _ = writeln!(told, "    cleanup {}", cleanup.as_str().unwrap_or_default());
+        }
+    }
+    told
 }
 
 fn listed(task: &str, answer: Answer) -> Value {

@@ -106,7 +106,9 @@ fn find_send<'a>(row: &'a Row, send_id: &SendId) -> Result<&'a Send, Box<Refusal
     if let Some(send) = row.sends.iter().find(|send| send.send_id == *send_id) {
         return Ok(send);
     }
-    let minted = send_id.minted().filter(|minted| (1..=row.sends_minted).contains(&minted.counter));
+    let minted = send_id.minted().filter(|minted| {
+        (1..=row.sends_minted).contains(&minted.counter) && row.had_attempt(&minted.attempt)
+    });
     let Some(minted) = minted else {
         let message = format!("send {send_id} was never registered for task `{}`", row.task_id);
         return Err(Box::new(Refusal::new(Code::NoSuchSend, message)));

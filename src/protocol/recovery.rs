@@ -161,19 +161,15 @@ fn at_work(row: &Row, sight: &RecoverySight, call: &Call) -> Recovery {
         return left(why, "its report counts, and a turn that went on after it is not proven over");
     }
     match (sight.owner_life, in_flight) {
-        // A task that has reported is not re-driven, whoever names it.
-        (OwnerLife::Dead, true) if reported || !sight.named_unproven => left(
+        (OwnerLife::Dead, true) if !sight.named_unproven => left(
             Code::OwnerDeadUnsettled,
             "its owner died with a turn in flight, and nothing proves that turn over",
         ),
-        (OwnerLife::Unknown, _) | (OwnerLife::None, true)
-            if !sight.named_unproven || (reported && in_flight) =>
-        {
+        (OwnerLife::Unknown, _) | (OwnerLife::None, true) if !sight.named_unproven && !reported => {
             left(Code::OwnerUnknown, "nobody can tell whether its owner is gone")
         }
-        (_, false) if row.attempt.receipt_eligible && sight.owner_life == OwnerLife::Dead => {
-            settle_idle(row, call)
-        }
+        (OwnerLife::Dead, false) if row.attempt.receipt_eligible => settle_idle(row, call),
+        // A task that has reported is not re-driven, and with nothing in flight there is nothing to recover.
         _ if reported => Recovery::Fine,
         _ => redrive(row, sight, call),
     }

@@ -133,6 +133,7 @@ fn new_row(request: &Reserve, replaces: Option<Replaces>, call: &Call) -> Row {
         workflow_task: request.workflow_task.clone(),
         task_status: TaskStatus::Queued,
         task_attempt_id: Some(request.fresh.clone()),
+        past_attempts: Vec::new(),
         task_attempt_unproven: false,
         task_attempt_retired_by: None,
         retirement: None,

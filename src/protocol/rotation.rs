@@ -3,7 +3,9 @@
 use super::codes::Code;
 use super::ids::{AttemptId, Name, Timestamp};
 use super::lineage::{Proof, ReceiptEvidence, prove};
-use super::row::{Attempt, Extra, Origin, Owner, Row, Superseded, TaskStatus, UnprovenOverride};
+use super::row::{
+    Attempt, Extra, Origin, Owner, PAST_ATTEMPTS_KEPT, Row, Superseded, TaskStatus, UnprovenOverride,
+};
 use super::state::{Phase, command_line, owed_words, turn_fact};
 use super::verdict::{Call, Credentials, Facts, Judged, OwnerLife, Refusal, Role, Said, Verdict};
 use crate::facts;
@@ -324,6 +326,9 @@ fn publish(
     // A send of an earlier id can never be admitted (rule 40), so it is discharged here.
     row.discharge_waiting();
     row.settlement = None;
+    row.past_attempts.extend(row.task_attempt_id.take());
+    let surplus = row.past_attempts.len().saturating_sub(PAST_ATTEMPTS_KEPT);
+    row.past_attempts.drain(..surplus);
     row.task_attempt_id = Some(request.fresh.clone());
     row.attempt = Attempt {
         origin,

@@ -280,7 +280,9 @@ fn settle_ended_turn(
     credentials: &dyn Credentials,
     call: &Call,
 ) -> Judged {
-    let minted = turn.minted().filter(|minted| (1..=row.turns_minted).contains(&minted.counter));
+    let minted = turn.minted().filter(|minted| {
+        (1..=row.turns_minted).contains(&minted.counter) && row.had_attempt(&minted.attempt)
+    });
     let Some(minted) = minted else {
         let message = format!("turn {turn} was never admitted for task `{}`", row.task_id);
         return Err(Box::new(Refusal::new(Code::NoSuchTurn, message)));
@@ -327,7 +329,10 @@ pub fn settle_send(
     call: &Call,
 ) -> Judged {
     let Some(send) = row.sends.iter().find(|send| send.send_id == *send_id) else {
-        if send_id.minted().is_some_and(|minted| (1..=row.sends_minted).contains(&minted.counter)) {
+        let ended = send_id.minted().is_some_and(|minted| {
+            (1..=row.sends_minted).contains(&minted.counter) && row.had_attempt(&minted.attempt)
+        });
+        if ended {
             let message = format!("send {send_id} of task `{}` had ended before", row.task_id);
             return Ok(Verdict::Same(Said { code: Code::AlreadySettled, message, facts: standing(row) }));
         }

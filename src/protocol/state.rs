@@ -62,6 +62,11 @@ impl Row {
             .filter(|send| send.turn().is_none() && Some(&send.attempt_id) == self.task_attempt_id.as_ref())
     }
 
+    /// Whether `attempt` is or was an attempt of this task, as far back as the row remembers.
+    pub fn had_attempt(&self, attempt: &AttemptId) -> bool {
+        self.task_attempt_id.as_ref() == Some(attempt) || self.past_attempts.contains(attempt)
+    }
+
     /// Whether anything is in flight: the veto over every claim (rule 69).
     pub fn is_live(&self) -> bool {
         self.turns().next().is_some() || self.waiting_sends().next().is_some()

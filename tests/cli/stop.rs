@@ -226,6 +226,11 @@ fn several_tasks_are_stopped_each_for_itself() {
     assert_eq!(root.row("b")["stopEpoch"], 2, "the others are stopped all the same");
     insta::assert_snapshot!(root.run(&["stop", "a", "nobody", "b"]), @"
     exit 10
+    --- stdout
+    1 of 3 task(s) could not be stopped: `nobody` (no-task-record)
+      a: already-stopped (task `a` was stopped or settled before)
+      nobody: no-task-record (there is no task `nobody` in this root)
+      b: already-stopping (task `b` is stopping: admission is shut, 1 turn is still owed)
     --- stderr
     lychgate stop: refused (no-task-record): 1 of 3 task(s) could not be stopped: `nobody` (no-task-record)
     ");
