@@ -180,9 +180,7 @@ impl StateError {
     /// What a person can do, where there is something.
     pub fn hint(&self) -> Option<String> {
         let text = match self {
-            Self::NoRoot { .. } => {
-                "the first command that changes something makes it; check `--root` and LYCHGATE_ROOT"
-            }
+            Self::NoRoot { .. } => "the first `reserve` makes it; check `--root` and LYCHGATE_ROOT",
             Self::ForeignRoot { .. } => {
                 "set LYCHGATE_ROOT, or give `--root`, to a folder that is lychgate's own"
             }

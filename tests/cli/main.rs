@@ -12,6 +12,7 @@
 #[allow(dead_code, reason = "the stories share them")]
 mod actors;
 mod admit;
+mod bad_input;
 mod claim_retire;
 mod codes;
 #[allow(dead_code, reason = "the harness serves every file")]
