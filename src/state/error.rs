@@ -186,7 +186,7 @@ impl StateError {
             }
             Self::RootDamaged { .. } => "restore the root from a backup; nothing was written",
             Self::RootNotYours { .. } => {
-                "run as that user, or have them list your user id as `trustUid` in `config.json`"
+                "run as that user, or if you trust that user, have its user id listed as `trustUid` in `config.json`"
             }
             Self::NetworkFilesystem { .. } => {
                 "set LYCHGATE_ROOT to a folder on a local disk, or set `\"networkFilesystem\": \"allow\"` in the root's `config.json`"

@@ -5,6 +5,7 @@
 #![allow(let_underscore_drop, reason = "what a call did is looked at by the assertion in the same line")]
 
 mod argv;
+mod bounds;
 mod damage;
 mod evidence;
 mod full_disk;
