@@ -95,6 +95,10 @@ codes! {
     ReportAccepted = "report-accepted", Done, "the report is kept and the task is reported";
     AlreadyReported = "already-reported", Done, "the attempt published this very report before; nothing changed";
     Claimed = "claimed", Done, "the attempt is retired for this checkpoint; the nonce can be spent once";
+    StepCompleted = "step-completed", Done, "the step has a result now: its child's report";
+    StepFailed = "step-failed", Done, "the step is recorded as failed; its next reservation may replace its child";
+    AlreadyEnded = "already-ended", Done, "the step had this end before; nothing changed";
+    Reached = "reached", Done, "what was waited for is true";
     Recovered = "recovered", Done, "the pass did what may be done without guessing";
 
     // Refused.
@@ -134,6 +138,13 @@ codes! {
     CheckpointMismatch = "checkpoint-mismatch", Refused, "the task works for another run, step, input or parent";
     ClaimLost = "claim-lost", Refused, "the attempt is claimed for another checkpoint";
     ClaimSpent = "claim-spent", Refused, "the claim was spent; the replacement exists";
+    Adopt = "adopt", Refused, "the step's child has reported: take its report";
+    Reattach = "reattach", Refused, "the step's child is live, or queued and waits to be launched by whoever asks";
+    Completed = "completed", Refused, "the step has a result";
+    RunStopped = "run-stopped", Refused, "the run was stopped; `reserve --resume EPOCH` goes on on purpose";
+    NoSuchStep = "no-such-step", Refused, "the run has no record of this step and input";
+    StepEnded = "step-ended", Refused, "the step has another end already";
+    EndedOtherwise = "ended-otherwise", Refused, "what was waited for can no longer come by itself";
     NotClaimed = "not-claimed", Refused, "the task to be replaced has no claim";
     StaleNonce = "stale-nonce", Refused, "a later grant of the claim voided this nonce";
     LegacyNotNeeded = "legacy-not-needed", Refused, "a task without an attempt id is not claimed";
@@ -157,9 +168,11 @@ codes! {
 
     // Pending.
     CleanupPending = "cleanup-pending", Pending, "the attempt is closing; ask again when what is owed is paid";
+    NotYet = "not-yet", Pending, "what was waited for has not come in time";
     ObligationsOwed = "obligations-owed", Pending, "admission is shut now; turns or cleanups are still owed";
 
     // Usage.
+    AmbiguousRun = "ambiguous-run", Usage, "two sessions have a run of this name; say which with `--parent`";
     Usage = "usage", Usage, "the call is wrong; the message says where";
     ReportEmpty = "report-empty", Usage, "the report is blank, or standard input is a terminal";
     ReportTooLarge = "report-too-large", Usage, "the report is larger than 16 MiB";

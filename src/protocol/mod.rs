@@ -4,6 +4,7 @@
 
 pub mod admission;
 pub mod advice;
+pub mod checkpoint;
 pub mod classify;
 pub mod codes;
 pub mod history;
@@ -22,3 +23,4 @@ pub mod settlement;
 pub mod state;
 pub mod stop;
 pub mod verdict;
+pub mod workflow;

@@ -57,6 +57,13 @@ impl RequestLog {
         }
     }
 
+    /// Remembers a call, and forgets the oldest ones beyond the bound.
+    pub fn push_bounded(&mut self, record: RequestRecord) {
+        self.0.push(record);
+        let surplus = self.0.len().saturating_sub(REQUESTS_KEPT);
+        self.0.drain(..surplus);
+    }
+
     /// The remembered calls, oldest first.
     pub fn iter(&self) -> impl Iterator<Item = &RequestRecord> {
         self.0.iter()

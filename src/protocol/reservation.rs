@@ -93,8 +93,11 @@ pub fn replace(
     }
     alarm(old, spending.reports)?;
     refuse_taken(existing)?;
-    let replaces =
-        Replaces { task_id: old.task_id.clone(), attempt_id: claim.attempt_id.clone(), extra: Extra::new() };
+    let replaces = Replaces {
+        task_id: old.task_id.clone(),
+        attempt_id: Some(claim.attempt_id.clone()),
+        extra: Extra::new(),
+    };
     let row = new_row(request, Some(replaces), call);
     let before = old.state_word();
     let mut spent_row = old.clone();

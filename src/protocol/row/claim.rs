@@ -79,8 +79,9 @@ pub struct Retirement {
 pub struct Replaces {
     /// The retired task.
     pub task_id: Name,
-    /// The retired attempt.
-    pub attempt_id: AttemptId,
+    /// The retired attempt. Absent for a legacy task, which is replaced without a claim (decision 10).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attempt_id: Option<AttemptId>,
     /// Unknown fields.
     #[serde(flatten)]
     pub extra: Extra,

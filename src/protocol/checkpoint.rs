@@ -1,0 +1,332 @@
+//! How a run's checkpoints change: a step is started, fails, completes; the run is stopped and goes on
+//! (rules 5, 74, 80; decisions 9, 10).
+
+use serde_json::json;
+
+use super::classify::ReportEvidence;
+use super::codes::Code;
+use super::history::{Event, History};
+use super::ids::{AttemptId, Name};
+use super::requests::{RequestLog, RequestRecord};
+use super::row::{Extra, Row};
+use super::run::{Run, RunStop, Step, StepStatus};
+use super::verdict::{Call, Facts, Refusal, Said};
+use super::workflow::Checkpoint;
+use crate::facts;
+
+/// A changed run and what is said about it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunChange {
+    /// The new run; absent when the answer stands already.
+    pub run: Option<Box<Run>>,
+    /// The answer.
+    pub said: Said,
+}
+
+impl Run {
+    /// A run without steps.
+    pub fn new(run: &Name, parent: &Name, call: &Call) -> Self {
+        Self {
+            run_id: run.clone(),
+            parent_workspace_id: parent.clone(),
+            steps: Vec::new(),
+            stopped: None,
+            stop_epoch: 0,
+            created_at: call.now.clone(),
+            updated_at: call.now.clone(),
+            requests: RequestLog::default(),
+            history: History::default(),
+            extra: Extra::new(),
+        }
+    }
+
+    /// Remembers a call. Runs have no sends, so the bound is all that counts.
+    pub fn remember(&mut self, record: RequestRecord) {
+        self.requests.push_bounded(record);
+    }
+
+    fn record(&mut self, call: &Call, step: &Step, before: Option<StepStatus>) {
+        self.updated_at = call.now.clone();
+        let mut extra = Extra::new();
+        extra.insert("stepId".to_owned(), json!(step.step_id));
+        extra.insert("inputHash".to_owned(), json!(step.input_hash));
+        extra.insert("attemptId".to_owned(), json!(step.attempt_id));
+        self.history.push(Event {
+            n: 0,
+            at: call.now.clone(),
+            command: call.command.to_owned(),
+            request_id: call.request_id.clone(),
+            what: step.status.as_str().to_owned(),
+            from: before.map(|status| status.as_str().to_owned()),
+            to: step.status.as_str().to_owned(),
+            subject: Some(step.task_id.to_string()),
+            note: step.error.clone(),
+            extra,
+        });
+    }
+
+    /// Records that a step has a fresh child. A child it had before and that is not recorded as failed yet is
+    /// disposed first, so that the list of events tells the whole story.
+    pub fn start_step(&mut self, at: &Checkpoint, task: &Name, attempt: &AttemptId, call: &Call) {
+        self.dispose(at, "its child is over without a result", call);
+        let before = self.step(&at.step, &at.input_hash).map(|step| step.status);
+        let step = Step {
+            step_id: at.step.clone(),
+            input_hash: at.input_hash.clone(),
+            status: StepStatus::Started,
+            task_id: task.clone(),
+            attempt_id: Some(attempt.clone()),
+            started_at: call.now.clone(),
+            ended_at: None,
+            error: None,
+            imported: false,
+            extra: Extra::new(),
+        };
+        self.put(step.clone());
+        self.record(call, &step, before);
+    }
+
+    /// Records a started step as failed. Any other status stays.
+    pub fn dispose(&mut self, at: &Checkpoint, why: &str, call: &Call) {
+        let Some(step) =
+            self.step(&at.step, &at.input_hash).filter(|step| step.status == StepStatus::Started)
+        else {
+            return;
+        };
+        let ended = Step {
+            status: StepStatus::Failed,
+            ended_at: Some(call.now.clone()),
+            error: Some(why.to_owned()),
+            ..step.clone()
+        };
+        self.put(ended.clone());
+        self.record(call, &ended, Some(StepStatus::Started));
+    }
+
+    fn put(&mut self, step: Step) {
+        let known =
+            |record: &&mut Step| record.step_id == step.step_id && record.input_hash == step.input_hash;
+        match self.steps.iter_mut().find(known) {
+            Some(record) => *record = step,
+            None => self.steps.push(step),
+        }
+    }
+
+    /// Lifts the latch.
+    pub fn resume(&mut self, call: &Call) {
+        if self.stopped.take().is_some() {
+            self.updated_at = call.now.clone();
+            self.note(call, "resumed", "stopped", "open", None);
+        }
+    }
+
+    fn note(&mut self, call: &Call, what: &str, from: &str, to: &str, note: Option<&str>) {
+        self.history.push(Event {
+            n: 0,
+            at: call.now.clone(),
+            command: call.command.to_owned(),
+            request_id: call.request_id.clone(),
+            what: what.to_owned(),
+            from: Some(from.to_owned()),
+            to: to.to_owned(),
+            subject: None,
+            note: note.map(str::to_owned),
+            extra: Extra::new(),
+        });
+    }
+}
+
+/// Latches a run: from this commit on none of its steps gets a child.
+pub fn stop_run(run: &Run, reason: Option<&str>, call: &Call) -> Run {
+    let mut run = run.clone();
+    let from = if run.stopped.is_some() { "stopped" } else { "open" };
+    run.stop_epoch += 1;
+    run.stopped =
+        Some(RunStop { at: call.now.clone(), reason: reason.map(str::to_owned), extra: Extra::new() });
+    run.updated_at = call.now.clone();
+    run.note(call, "stopped", from, "stopped", reason);
+    run
+}
+
+/// The record of a step, or the refusal that there is none.
+pub fn find_step<'r>(run: Option<&'r Run>, at: &Checkpoint) -> Result<&'r Step, Box<Refusal>> {
+    run.and_then(|run| run.step(&at.step, &at.input_hash)).ok_or_else(|| {
+        let message =
+            format!("run `{}` has no record of step `{}` with input {}", at.run, at.step, at.input_hash);
+        let other: Vec<&str> = other_inputs(run, at);
+        let mut refusal = Refusal::new(Code::NoSuchStep, message);
+        if !other.is_empty() {
+            refusal = refusal
+                .hint("the step has records under the inputs named in `otherInputs`")
+                .fact("otherInputs", other);
+        }
+        Box::new(refusal)
+    })
+}
+
+/// The inputs other than this one that the step has a record for.
+pub fn other_inputs<'r>(run: Option<&'r Run>, at: &Checkpoint) -> Vec<&'r str> {
+    let steps = run.into_iter().flat_map(|run| &run.steps);
+    steps
+        .filter(|step| step.step_id == at.step && step.input_hash != at.input_hash)
+        .map(|step| step.input_hash.as_str())
+        .collect()
+}
+
+fn about(step: &Step, at: &Checkpoint) -> Facts {
+    facts! {
+        "runId": at.run, "stepId": step.step_id, "inputHash": step.input_hash, "stepStatus": step.status.as_str(),
+        "taskId": step.task_id, "attemptId": step.attempt_id,
+    }
+}
+
+/// `step complete`: the child's report becomes the step's result.
+pub fn complete(
+    run: &Run,
+    at: &Checkpoint,
+    child: Option<(&Row, &ReportEvidence)>,
+    call: &Call,
+) -> Result<RunChange, Box<Refusal>> {
+    let step = find_step(Some(run), at)?;
+    match step.status {
+        StepStatus::Completed => {
+            let message = format!("step `{}` was completed before", at.step);
+            return Ok(RunChange {
+                run: None,
+                said: Said { code: Code::AlreadyEnded, message, facts: about(step, at) },
+            });
+        }
+        StepStatus::Failed => return Err(ended(step, at)),
+        StepStatus::Started => {}
+    }
+    let (row, reports) = child.ok_or_else(|| {
+        Box::new(Refusal::new(Code::NoTaskRecord, format!("there is no row for task `{}`", step.task_id)))
+    })?;
+    let report = row.counted_report().ok_or_else(|| {
+        let message = format!("task `{}` has not reported, so step `{}` has no result", row.task_id, at.step);
+        Box::new(Refusal::new(Code::NoReport, message).fact("taskId", row.task_id.as_str()))
+    })?;
+    if let ReportEvidence::Broken(why) = reports {
+        let message = format!("the report of task `{}` is not what its row says: {why}", row.task_id);
+        return Err(Box::new(Refusal::new(Code::ReportUnreadable, message)));
+    }
+    let done = Step {
+        status: StepStatus::Completed,
+        attempt_id: report.attempt_id.clone().or_else(|| step.attempt_id.clone()),
+        ended_at: Some(call.now.clone()),
+        error: None,
+        ..step.clone()
+    };
+    let message = format!("step `{}` is completed by the report of task `{}`", at.step, row.task_id);
+    Ok(ended_as(run, done, at, Code::StepCompleted, message, call))
+}
+
+/// `step fail`: the step's child gave no result that counts.
+pub fn fail(
+    run: &Run,
+    at: &Checkpoint,
+    child: Option<&Row>,
+    error: Option<&str>,
+    call: &Call,
+) -> Result<RunChange, Box<Refusal>> {
+    let step = find_step(Some(run), at)?;
+    match step.status {
+        StepStatus::Failed => {
+            let message = format!("step `{}` was recorded as failed before", at.step);
+            return Ok(RunChange {
+                run: None,
+                said: Said { code: Code::AlreadyEnded, message, facts: about(step, at) },
+            });
+        }
+        StepStatus::Completed => return Err(ended(step, at)),
+        StepStatus::Started => {}
+    }
+    if let Some(row) = child.filter(|row| row.task_attempt_id.is_none()) {
+        let message =
+            format!("task `{}` has no attempt id, so nothing could fence it after this", row.task_id);
+        return Err(Box::new(Refusal::new(Code::LegacyNoAttemptId, message)));
+    }
+    let failed = Step {
+        status: StepStatus::Failed,
+        ended_at: Some(call.now.clone()),
+        error: error.map(str::to_owned),
+        ..step.clone()
+    };
+    let message = format!("step `{}` is recorded as failed", at.step);
+    Ok(ended_as(run, failed, at, Code::StepFailed, message, call))
+}
+
+fn ended(step: &Step, at: &Checkpoint) -> Box<Refusal> {
+    let message = format!("step `{}` is {} already", at.step, step.status.as_str());
+    let mut refusal = Refusal::new(Code::StepEnded, message);
+    refusal.facts = about(step, at);
+    Box::new(refusal)
+}
+
+fn ended_as(run: &Run, step: Step, at: &Checkpoint, code: Code, message: String, call: &Call) -> RunChange {
+    let mut run = run.clone();
+    let facts = about(&step, at);
+    run.put(step.clone());
+    run.record(call, &step, Some(StepStatus::Started));
+    RunChange { run: Some(Box::new(run)), said: Said { code, message, facts } }
+}
+
+/// What a claim does to the checkpoint: its latest record must name this child, and a started one is disposed
+/// (rule 80). `None`: there is no checkpoint of ours, or nothing changes.
+pub fn claimed(
+    run: Option<&Run>,
+    at: &Checkpoint,
+    child: &Name,
+    reported: bool,
+    call: &Call,
+) -> Result<Option<Run>, Box<Refusal>> {
+    let Some(run) = run else { return Ok(None) };
+    let Some(step) = run.step(&at.step, &at.input_hash) else { return Ok(None) };
+    refuse_other_child(step, at, child)?;
+    match step.status {
+        StepStatus::Completed => Err(Box::new(Refusal::new(
+            Code::Completed,
+            format!("step `{}` is completed by task `{child}`", at.step),
+        ))),
+        StepStatus::Started if reported => {
+            let message =
+                format!("step `{}` is started and task `{child}` has reported: take its report", at.step);
+            Err(Box::new(
+                Refusal::new(Code::Adopt, message).hint("or say that it does not count: lychgate step fail"),
+            ))
+        }
+        StepStatus::Started => {
+            let mut run = run.clone();
+            run.dispose(at, "its child was retired", call);
+            Ok(Some(run))
+        }
+        StepStatus::Failed => Ok(None),
+    }
+}
+
+/// What spending a claim does to the checkpoint: it names the replacement now. `None`: there is no checkpoint.
+pub fn replaced(
+    run: Option<&Run>,
+    at: &Checkpoint,
+    old: &Name,
+    new: (&Name, &AttemptId),
+    call: &Call,
+) -> Result<Option<Run>, Box<Refusal>> {
+    let Some(run) = run else { return Ok(None) };
+    let Some(step) = run.step(&at.step, &at.input_hash) else { return Ok(None) };
+    refuse_other_child(step, at, old)?;
+    let mut run = run.clone();
+    run.start_step(at, new.0, new.1, call);
+    Ok(Some(run))
+}
+
+fn refuse_other_child(step: &Step, at: &Checkpoint, child: &Name) -> Result<(), Box<Refusal>> {
+    if step.task_id == *child {
+        return Ok(());
+    }
+    let message =
+        format!("step `{}` of run `{}` has task `{}` now, not `{child}`", at.step, at.run, step.task_id);
+    Err(Box::new(
+        Refusal::new(Code::CheckpointMismatch, message).fact("currentTaskId", step.task_id.as_str()),
+    ))
+}
