@@ -139,12 +139,15 @@ fn starting(row: &Row, sight: &RecoverySight, call: &Call) -> Recovery {
 
 fn at_work(row: &Row, sight: &RecoverySight, call: &Call) -> Recovery {
     let in_flight = row.turns().next().is_some();
+    // Turns of earlier attempts do not count here: a re-drive beside them was somebody's word, and the attempt
+    // it published still has its one send.
+    let own_turn = row.own_turns().next().is_some();
     match sight.owner_life {
         OwnerLife::Alive => return Recovery::AtWork,
-        OwnerLife::None if row.waiting_sends().next().is_some() && !in_flight => {
+        OwnerLife::None if row.waiting_sends().next().is_some() && !own_turn => {
             return left(Code::UnownedNoReceipt, "it was re-driven, and its send waits to be admitted");
         }
-        OwnerLife::None if !row.attempt.unowned_send_used && !in_flight => {
+        OwnerLife::None if !row.attempt.unowned_send_used && !own_turn => {
             return left(Code::UnownedNoReceipt, "it was re-driven, and waits for its one send");
         }
         _ => {}
