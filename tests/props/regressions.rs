@@ -2,11 +2,11 @@
 
 use lychgate::protocol::ids::SendId;
 use lychgate::protocol::recovery::{Recovery, RecoverySight, recover};
-use lychgate::protocol::requests::RequestRecord;
+use lychgate::protocol::requests::{REQUESTS_KEPT, RequestRecord, Seen};
 use lychgate::protocol::row::{Extra, Row};
 use lychgate::protocol::verdict::OwnerLife;
 
-use crate::samples::{attempt, call, running};
+use crate::samples::{attempt, call, running, with_turn};
 
 fn pass(row: &Row, life: OwnerLife, fresh: u64) -> Recovery {
     let sight = RecoverySight {
@@ -37,4 +37,24 @@ pub fn record(n: u64, send_id: Option<SendId>) -> RequestRecord {
         send_id,
         authorised: false,
     }
+}
+
+#[test]
+fn the_latest_calls_are_remembered_beside_any_number_of_turns_in_flight() {
+    let mut row = running();
+    let n_turns = REQUESTS_KEPT as u64 + 8;
+    for n in 1..=n_turns {
+        row = with_turn(&row);
+        let send = row.sends.last().map(|send| send.send_id.clone());
+        row.remember(record(n, send));
+    }
+    let n_last = n_turns + REQUESTS_KEPT as u64;
+    for n in n_turns + 1..=n_last {
+        row.remember(record(n, None));
+    }
+    for n in 1..=n_last {
+        assert_ne!(row.requests.seen(&call(n).request_id, "wish"), Seen::Never, "call {n}");
+    }
+    row.remember(record(n_last + 1, None));
+    assert_eq!(row.requests.seen(&call(n_turns + 1).request_id, "wish"), Seen::Never, "the oldest idle one");
 }
