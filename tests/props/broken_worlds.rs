@@ -115,7 +115,7 @@ fn a_violation_names_its_invariant_its_rules_and_what_was_found() {
     assert_eq!(
         told.map(String::as_str),
         Some(
-            "IdsNeverRepeat (P3, 17): no attempt id is published twice, for one task or two; found: \
+            "IdsNeverRepeat (rules 3, 17): no attempt id is published twice, for one task or two; found: \
              att_0000000000000001 was published again, for `w`"
         )
     );

@@ -17,14 +17,14 @@ pub struct Seen<'a> {
 invariants! {
     /// The invariants over a classification.
     OutcomeRule over Seen<'_> {
-        TerminalIsOver ["P1, P4, 36, 59, 64, 106"]
+        TerminalIsOver ["rules 1, 4, 36, 59, 64, 106"]
             "terminal-no-report is said only of a settled, unmarked attempt with nothing in flight and no report"
             => terminal_is_over;
-        ReportedHasReport ["67, decision 7"]
+        ReportedHasReport ["rule 67; decision 7"]
             "reported is said only of a reported task" => reported_has_report;
-        PendingIsClosing ["34, 36"]
+        PendingIsClosing ["rules 34, 36"]
             "cleanup-pending is said only of a closing attempt" => pending_is_closing;
-        IndeterminateHasReason ["61"]
+        IndeterminateHasReason ["rule 61"]
             "indeterminate, and nothing else, names a reason" => indeterminate_has_reason;
     }
 }

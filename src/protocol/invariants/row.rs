@@ -12,62 +12,62 @@ use crate::protocol::state::Phase;
 invariants! {
     /// The invariants over one row.
     RowRule over Row {
-        EligibleIsProven ["P11, 11, 14, 58"]
+        EligibleIsProven ["rules 11, 14, 58"]
             "an eligible attempt has an id, a token, and no marker" => eligible_is_proven;
-        ReceiptIsDue ["P1, P11, 11, 58"]
+        ReceiptIsDue ["rules 1, 11, 58"]
             "only an owned, eligible, unmarked attempt settles with a receipt, beside no turn in flight"
             => receipt_is_due;
-        EligibleLeavesReceipt ["51, decision 17"]
+        EligibleLeavesReceipt ["rule 51; decision 17"]
             "an eligible attempt that settles leaves a receipt" => eligible_leaves_receipt;
-        SourceIsTrue ["30, 51 to 54"]
+        SourceIsTrue ["rules 30, 51, 52, 53, 54"]
             "a receipt names a source that is true for what the attempt was doing when it was closed"
             => source_is_true;
-        SettledOwesNothing ["35, 36, 42"]
+        SettledOwesNothing ["rules 35, 36, 42"]
             "a settled attempt owes no turn and no cleanup" => settled_owes_nothing;
-        ClosingOwes ["42, decisions 15, 17"]
+        ClosingOwes ["rule 42; decisions 15, 17"]
             "a closing attempt still owes something; the call that paid the last of it settled it"
             => closing_owes;
-        ClosedHasNoWaitingSend ["34, 40, 45, decision 14"]
+        ClosedHasNoWaitingSend ["rules 34, 40, 45; decision 14"]
             "no send waits to be admitted under a closed attempt" => closed_has_no_waiting_send;
-        ClosedIsInterrupted ["34, 51"]
+        ClosedIsInterrupted ["rules 34, 51"]
             "a closed attempt is interrupted or reported, and an interrupted one is closed"
             => closed_is_interrupted;
-        WaitingIsCurrent ["37, 40"]
+        WaitingIsCurrent ["rules 37, 40"]
             "a send that is not admitted belongs to the current attempt" => waiting_is_current;
-        IdsAreMinted ["37, 39"]
+        IdsAreMinted ["rules 37, 39"]
             "every send and turn has an id of its own, minted under its attempt within the counters"
             => ids_are_minted;
-        UnlaunchedIsIdle ["20, 24, 46"]
+        UnlaunchedIsIdle ["rules 20, 24, 46"]
             "a queued or starting task has no turn, and none was ever admitted under its attempt"
             => unlaunched_is_idle;
-        TurnsAreRemembered ["46, 54"]
+        TurnsAreRemembered ["rules 46, 54"]
             "an attempt with a turn in flight was admitted once" => turns_are_remembered;
-        EarlierTurnsAreUnproven ["11, 15, decision 18"]
+        EarlierTurnsAreUnproven ["rules 11, 15; decision 18"]
             "a turn of an earlier attempt leaves the marker, and that attempt is listed as superseded"
             => earlier_turns_are_unproven;
-        BesideTurnsByWord ["1e-x, 19c"]
+        BesideTurnsByWord ["rule 40; decisions 5, 18"]
             "a turn runs beside one of an earlier attempt only on a person's recorded word"
             => beside_turns_by_word;
-        UnownedHasOneSend ["49, 105"]
+        UnownedHasOneSend ["rules 49, 105"]
             "an attempt that nobody owns has one send at most, and it is counted" => unowned_has_one_send;
-        SupersededIsMarked ["11, 16, decision 18"]
+        SupersededIsMarked ["rules 11, 16; decision 18"]
             "a row with unsettled superseded attempts is marked, and lists none of them twice"
             => superseded_is_marked;
-        ClaimIsCurrent ["65, 66, 69, 73"]
+        ClaimIsCurrent ["rules 65, 66, 69, 73"]
             "a claim names this task and its current attempt, and nothing is in flight" => claim_is_current;
-        ClaimHasNonce ["65, H1"]
+        ClaimHasNonce ["rule 65; hazard H1"]
             "a claim has a nonce beside it, and a nonce has a claim" => claim_has_nonce;
-        ClaimIsOfItsStep ["65, 80, H9"]
+        ClaimIsOfItsStep ["rules 65, 80; hazard H9"]
             "a claim is for the checkpoint of the task's own step" => claim_is_of_its_step;
-        ClaimRests ["67, 70, decision 5"]
+        ClaimRests ["rules 67, 70; decision 5"]
             "a claim rests on a settlement without a report, or on a report bound to its attempt; and without a token's word on a receipt over no marker"
             => claim_rests;
-        ReportIsBound ["67, 68, decision 7"]
+        ReportIsBound ["rules 67, 68; decision 7"]
             "a task is reported exactly if it has a report, the one that counts is among them, and no attempt has two"
             => report_is_bound;
-        StopIsCounted ["H15"]
+        StopIsCounted ["hazard H15"]
             "a task closed by a Stop has a stop epoch" => stop_is_counted;
-        HistoryIsCounted ["H15"]
+        HistoryIsCounted ["hazard H15"]
             "the events in the row are bounded and end with the last one counted" => history_is_counted;
     }
 }

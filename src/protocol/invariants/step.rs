@@ -44,77 +44,77 @@ pub struct Step<'a> {
 invariants! {
     /// The invariants over a step.
     StepRule over Step<'_> {
-        NewRowIsProven ["19"]
+        NewRowIsProven ["rule 19"]
             "a reserved task is queued, proven, owned, open, and has no past" => identity::new_row_is_proven;
-        TaskIsFixed ["29, 65, 80"]
+        TaskIsFixed ["rules 29, 65, 80"]
             "a task keeps its name, its parent, its ancestors, its step, what it replaces, and what we do not know"
             => identity::task_is_fixed;
-        MarkerStays ["P11, 11, 16"]
+        MarkerStays ["rules 11, 16"]
             "the marker is only ever added" => identity::marker_stays;
-        ClaimStays ["66, 95"]
+        ClaimStays ["rules 66, 95"]
             "a claim never changes or disappears" => identity::claim_stays;
-        NonceByGrant ["H1"]
+        NonceByGrant ["hazard H1"]
             "the nonce changes only by a grant of an unspent claim" => identity::nonce_by_grant;
-        ReplacedOnce ["P10, 10, H1"]
+        ReplacedOnce ["rule 10; hazard H1"]
             "the replacement of a retired attempt is set once, on the nonce that stood" => identity::replaced_once;
-        IdIsFresh ["P3, 17, 18"]
+        IdIsFresh ["rules 3, 17, 18"]
             "an attempt id that is published was not known to the row before, and never goes away"
             => identity::id_is_fresh;
-        RetiredKeepsId ["P9, 21, 73"]
+        RetiredKeepsId ["rules 9, 21, 73"]
             "a retired attempt gets no successor" => identity::retired_keeps_id;
-        FreshIsOpen ["18, 41"]
+        FreshIsOpen ["rules 18, 41"]
             "a fresh attempt is open, and nothing was sent under it" => identity::fresh_is_open;
-        AttemptIsFixed ["14, 16, 37"]
+        AttemptIsFixed ["rules 14, 16, 37"]
             "what an attempt is was decided when its id was published; its owner changes only with its own launch"
             => identity::attempt_is_fixed;
-        ProvenByInduction ["P11, 11, 15"]
+        ProvenByInduction ["rules 11, 15"]
             "a proven successor follows a reservation or an eligible settled attempt, over no marker and no turn"
             => identity::proven_by_induction;
         SupersededStays ["decision 18"]
             "a superseded attempt that was not settled stays listed" => identity::superseded_stays;
-        CountersGrow ["37, 39"]
+        CountersGrow ["rules 37, 39"]
             "the counters of sends and turns only grow, by what was minted" => flow::counters_grow;
-        SendIsAdmissible ["26, 27, 40, 73"]
+        SendIsAdmissible ["rules 26, 27, 40, 73"]
             "a send is registered only for the current, open attempt of a task that is not retired"
             => flow::send_is_admissible;
-        TurnIsAdmissible ["P1, 26, 27, 40, 46, 73, 104"]
+        TurnIsAdmissible ["rules 1, 26, 27, 40, 46, 73, 104"]
             "a turn is admitted only under the current, open, launched attempt of a task that is not retired, and beside a turn of an earlier one only on a person's word"
             => flow::turn_is_admissible;
-        SendGoesForward ["37, 38, 39"]
+        SendGoesForward ["rules 37, 38, 39"]
             "a send never changes its attempt, never goes back, and keeps its turn" => flow::send_goes_forward;
-        EndedStaysEnded ["39"]
+        EndedStaysEnded ["rule 39"]
             "an id of a send or turn that was ended never comes back" => flow::ended_stays_ended;
-        TurnEndsByItsOwnWord ["decisions 17, 18, H3"]
+        TurnEndsByItsOwnWord ["hazard H3; decisions 17, 18"]
             "a turn leaves the row only when the owner of its own attempt says that it has ended"
             => flow::turn_ends_by_its_own_word;
-        PhaseGoesForward ["34, 35, 36"]
+        PhaseGoesForward ["rules 34, 35, 36"]
             "an attempt never opens again, and never becomes unsettled" => flow::phase_goes_forward;
-        SettledStays ["36, 56"]
+        SettledStays ["rules 36, 56"]
             "what settled an attempt, and its receipt, never change" => flow::settled_stays;
-        DebtsArePaid ["7, decision 15"]
+        DebtsArePaid ["rule 7; decision 15"]
             "a cleanup leaves what is owed only by being paid, and is paid once" => flow::debts_are_paid;
-        ReceiptIsRight ["P1, P2, P11, 1, 2, 11, 29, 58"]
+        ReceiptIsRight ["rules 1, 2, 11, 29, 58"]
             "a receipt is written for the attempt that settles in this step: current, owned, eligible, unmarked, with nothing in flight, to its parent and ancestors"
             => flow::receipt_is_right;
-        ReceiptComesWithSettlement ["51, decision 3"]
+        ReceiptComesWithSettlement ["rule 51; decision 3"]
             "a settlement that says it left a receipt comes with it in the same commit"
             => flow::receipt_comes_with_settlement;
-        StopIsCounted ["H15"]
+        StopIsCounted ["hazard H15"]
             "each Stop raises the stop epoch by one, and nothing else moves it" => flow::stop_is_counted;
-        ReportIsRight ["67, 68, decision 7"]
+        ReportIsRight ["rules 67, 68; decision 7"]
             "a report counts only for the current, unsettled, unretired attempt with a turn in flight"
             => flow::report_is_right;
-        ReportStays ["P4, 72, 92"]
+        ReportStays ["rules 4, 72, 92"]
             "a report that was accepted stays, late ones stay counted, and a reported task stays reported"
             => flow::report_stays;
-        StatusMoves ["20, 21, 22, 24, 25"]
+        StatusMoves ["rules 20, 21, 22, 24, 25"]
             "the status moves only along the ways there are" => identity::status_moves;
         NothingUnderAStop ["decision 8"]
             "nothing is reserved, launched, reawakened, reactivated or admitted under a stopped ancestor"
             => identity::nothing_under_a_stop;
-        HistoryGrows ["H15"]
+        HistoryGrows ["hazard H15"]
             "every change is written into the history, whose count never falls" => identity::history_grows;
-        RequestsAreBounded ["H4, decision 19"]
+        RequestsAreBounded ["hazard H4; decision 19"]
             "beyond the last calls only those of undischarged sends are remembered" => identity::requests_are_bounded;
     }
 }

@@ -25,33 +25,33 @@ pub struct World<'a> {
 invariants! {
     /// The invariants over a whole world.
     WorldRule over World<'_> {
-        RowsKeepTheirNames ["H10, H13"]
+        RowsKeepTheirNames ["hazards H10, H13"]
             "a row is found under its own name, and no row and no task goes away" => rows_keep_their_names;
-        NoReceiptBesideATurn ["P1, 1"]
+        NoReceiptBesideATurn ["rule 1"]
             "there is no receipt for an attempt with a send or turn in flight" => no_receipt_beside_a_turn;
-        NoReceiptBeforeAnAdmission ["P1, 1, 104"]
+        NoReceiptBeforeAnAdmission ["rules 1, 104"]
             "there is no receipt for an attempt under which a turn could still be admitted"
             => no_receipt_before_an_admission;
-        ReceiptIsKnown ["P2, 2"]
+        ReceiptIsKnown ["rule 2"]
             "a receipt names an attempt that was published for its task" => receipt_is_known;
-        OneReceipt ["P8, 8, 31, 56"]
+        OneReceipt ["rules 8, 31, 56"]
             "an attempt has one receipt at most" => one_receipt;
         ReceiptAsTheRowSays ["decision 3"]
             "the current attempt has a receipt exactly if its row says so" => receipt_as_the_row_says;
-        IdsNeverRepeat ["P3, 17"]
+        IdsNeverRepeat ["rules 3, 17"]
             "no attempt id is published twice, for one task or two" => ids_never_repeat;
-        IdsNeverRollBack ["P3, 18"]
+        IdsNeverRollBack ["rules 3, 18"]
             "the current attempt of a task is the last one published for it" => ids_never_roll_back;
-        TurnsNeverRepeat ["39"]
+        TurnsNeverRepeat ["rule 39"]
             "no turn is admitted twice" => turns_never_repeat;
-        TurnsWereAdmitted ["P1, 37, 38"]
+        TurnsWereAdmitted ["rules 1, 37, 38"]
             "a turn in flight was admitted, under the task that carries it, and the counter counts them all"
             => turns_were_admitted;
-        OneReplacement ["P10, 10, 99, H1"]
+        OneReplacement ["rules 10, 99; hazard H1"]
             "a retired attempt has one replacement at most" => one_replacement;
-        ReplacementSpentAClaim ["P10, 75, H1"]
+        ReplacementSpentAClaim ["rules 10, 75; hazard H1"]
             "a replacement and the claim it spent name each other" => replacement_spent_a_claim;
-        ReplacementIsOfTheStep ["65, 75"]
+        ReplacementIsOfTheStep ["rules 65, 75"]
             "a replacement works for the claim's checkpoint, under the same parent" => replacement_is_of_the_step;
     }
 }
