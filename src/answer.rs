@@ -45,6 +45,8 @@ pub struct Answer {
     pub body: Option<String>,
     /// A text that a successful answer in text form consists of, byte for byte (`report --show`).
     pub verbatim: Option<String>,
+    /// Whether the call changed something although its exit status says that it was refused.
+    pub changed: bool,
 }
 
 /// The form of an answer.
@@ -97,6 +99,7 @@ impl Answer {
             hint: None,
             body: None,
             verbatim: None,
+            changed: false,
         }
     }
 

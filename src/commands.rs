@@ -84,7 +84,8 @@ pub fn style(global: &Global, environment: &Environment, is_terminal: bool) -> S
 /// The answer that could not be delivered, if it told of a change: that is durable, and its caller must ask
 /// again. A refusal or a reading that was not heard changed nothing.
 pub fn undelivered(answer: &Answer, error: &std::io::Error) -> Answer {
-    let changed = answer.exit() == Exit::Done && answer.command != "inspect";
+    let granted = matches!(answer.exit(), Exit::Done | Exit::Pending) && answer.command != "inspect";
+    let changed = answer.changed || (granted && !answer.command.is_empty());
     let (code, what) = if changed {
         (Code::AnswerNotDelivered, "the change is durable, but its answer could not be printed")
     } else {

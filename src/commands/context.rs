@@ -200,6 +200,7 @@ impl Ids {
     }
 
     #[allow(clippy::disallowed_methods, reason = "the one place that draws ids")]
+    #[allow(clippy::unused_self, reason = "with the test seams it looks at the seed")]
     fn fill(&self, bytes: &mut [u8]) -> Result<(), Failure> {
         #[cfg(feature = "test-seams")]
         if let Some(seed) = &self.seed {

@@ -189,7 +189,7 @@ fn about_work(row: &Row, context: &Context) -> Map<String, Value> {
         value
     };
     let waiting: Vec<Value> = row.waiting_sends().map(|send| aged(json!({
-        "sendId": send.send_id, "attemptId": send.attempt_id, "state": send.state, "label": send.label, "since": send.since,
+        "sendId": send.send_id, "attemptId": send.attempt_id, "state": send.state.as_str(), "label": send.label, "since": send.since,
     }))).collect();
     crate::facts! {
         "live": row.is_live(),

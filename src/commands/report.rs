@@ -131,8 +131,10 @@ impl Job<'_> {
                 Ok(self.with_path(self.answer(said)))
             }
             Publishing::Late { row, refusal } => {
+                let mut refusal = refusal;
                 match row {
                     Some(row) => {
+                        refusal.changed = true;
                         let report = Some(ReportWrite { meta, text, late: true });
                         transaction.commit(Writes { rows: vec![*row], receipts: Vec::new(), report })?;
                     }

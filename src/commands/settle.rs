@@ -51,11 +51,16 @@ pub(crate) fn run(context: &Context, args: &SettleArgs) -> Result<Answer, Failur
     };
     let close = args.close.then_some(&request);
     call.run(
-        &|row, _, call| match &wish {
-            Wish::Turn(turn) => settlement::settle_turn(row, turn, close, &keys, call),
-            Wish::Send(send, disposal) => settlement::settle_send(row, send, *disposal, &keys, call),
-            Wish::Cleanup(cleanup) => settlement::settle_cleanup(row, cleanup, call),
-            Wish::Attempt => settlement::settle_attempt(row, &request, &keys, call),
+        &|row, _, call| {
+            if let Some(attempt) = &request.attempt {
+                row.refuse_stale(attempt)?;
+            }
+            match &wish {
+                Wish::Turn(turn) => settlement::settle_turn(row, turn, close, &keys, call),
+                Wish::Send(send, disposal) => settlement::settle_send(row, send, *disposal, &keys, call),
+                Wish::Cleanup(cleanup) => settlement::settle_cleanup(row, cleanup, call),
+                Wish::Attempt => settlement::settle_attempt(row, &request, &keys, call),
+            }
         },
         &|_| Grant::default(),
     )

@@ -9,16 +9,17 @@ use crate::answer::Answer;
 use crate::cli::{ReceiptCopies, StopArgs};
 use crate::protocol::codes::{Code, Exit};
 use crate::protocol::ids::{AttemptId, Name};
+use crate::protocol::row::Row;
 use crate::protocol::settlement::ClosingWords;
-use crate::protocol::state::Phase;
 use crate::protocol::stop::{self, NamedCleanup, Stop};
+use crate::protocol::verdict::Refusal;
 use crate::state::{Access, Store};
 
 use super::context::Context;
 use super::failure::Failure;
 use super::owner::process;
 use super::tokens::Keys;
-use super::transact::{Ancestors, Grant, NOT_YET, TaskCall, digest};
+use super::transact::{Ancestors, Grant, TaskCall, digest};
 
 pub(crate) fn run(context: &Context, args: &StopArgs) -> Result<Answer, Failure> {
     let tasks = match args.tasks.as_slice() {
@@ -28,9 +29,9 @@ pub(crate) fn run(context: &Context, args: &StopArgs) -> Result<Answer, Failure>
     let store = Store::open(&context.root, Access::Write)?;
     let keys = Keys::without_token(&store)?;
     let job = Job { context, store: &store, keys: &keys, args };
-    let mut answers: Vec<(Name, Answer)> = Vec::new();
+    let mut answers: Vec<(String, Answer)> = Vec::new();
     for task in &tasks {
-        answers.push((task.clone(), job.stop(task)));
+        answers.push((task.to_string(), job.stop(task)));
     }
     if args.tree {
         job.stop_descendants(&tasks, &mut answers)?;
@@ -55,7 +56,7 @@ impl Job<'_> {
 
     fn try_stop(&self, task: &Name) -> Result<Answer, Failure> {
         let attempt = self.context.attempt_or_environment(self.args.attempt.as_ref(), task)?;
-        let request = self.request(attempt)?;
+        let request = self.request(attempt.clone())?;
         let cleanups: Vec<String> = self
             .args
             .cleanups
@@ -72,80 +73,98 @@ impl Job<'_> {
             digest: digest(&[
                 "stop",
                 task.as_str(),
-                request.attempt.as_ref().map_or("", AttemptId::as_str),
+                attempt.as_ref().map_or("", AttemptId::as_str),
                 self.args.reason.as_deref().unwrap_or_default(),
                 self.args.failure.as_deref().unwrap_or_default(),
                 &cleanups.join("\n"),
+                if self.args.receipt == ReceiptCopies::ParentOnly { "parent-only" } else { "" },
             ]),
         };
-        call.run(&|row, _, call| stop::stop(row, &request, call), &|_| Grant::default())
-    }
-
-    fn request(&self, attempt: Option<AttemptId>) -> Result<Stop, Failure> {
-        let mut cleanups = Vec::new();
-        for cleanup in &self.args.cleanups.0 {
-            cleanups.push(NamedCleanup {
-                id: self.context.fresh_cleanup()?,
-                name: cleanup.name.to_string(),
-                process: cleanup.owner_pid.map(|pid| process(self.context, pid)).transpose()?,
-            });
-        }
-        Ok(Stop {
-            attempt,
-            words: ClosingWords {
-                reason: self.args.reason.clone(),
-                failure: self.args.failure.clone(),
-                source: None,
-                parent_only: self.args.receipt == ReceiptCopies::ParentOnly,
-            },
-            cleanups,
+        call.run(&|row, _, call| stop::stop(row, request.as_ref().map_err(Clone::clone)?, call), &|_| {
+            Grant::default()
         })
     }
 
+    /// The request; or the refusal of a debtor that cannot be recorded, which only a new call is told.
+    fn request(&self, attempt: Option<AttemptId>) -> Result<Result<Stop, Box<Refusal>>, Failure> {
+        let mut cleanups = Vec::new();
+        for cleanup in &self.args.cleanups.0 {
+            let process = match cleanup.owner_pid.map(|pid| process(self.context, pid)).transpose() {
+                Ok(process) => process,
+                Err(refusal) => return Ok(Err(refusal)),
+            };
+            let id = self.context.fresh_cleanup()?;
+            cleanups.push(NamedCleanup { id, name: cleanup.name.to_string(), process });
+        }
+        let words = ClosingWords {
+            reason: self.args.reason.clone(),
+            failure: self.args.failure.clone(),
+            source: None,
+            parent_only: self.args.receipt == ReceiptCopies::ParentOnly,
+        };
+        Ok(Ok(Stop { attempt, words, cleanups }))
+    }
+
     /// Stops everything below the tasks, nearest to the root first, until a look finds nothing new: a child
-    /// reserved meanwhile was reserved before its ancestor's Stop, and none can be after it.
-    fn stop_descendants(&self, roots: &[Name], answers: &mut Vec<(Name, Answer)>) -> Result<(), Failure> {
-        let mut done: HashSet<Name> = roots.iter().cloned().collect();
+    /// reserved meanwhile was reserved before its ancestor's Stop, and none can be after it. A row that cannot
+    /// be read may be a descendant, so it is told and not passed over.
+    fn stop_descendants(&self, roots: &[Name], answers: &mut Vec<(String, Answer)>) -> Result<(), Failure> {
+        let mut below: HashSet<Name> = roots.iter().cloned().collect();
+        let mut done = below.clone();
         loop {
-            let mut found: Vec<(usize, Name)> = Vec::new();
+            let mut rows = Vec::new();
             for entry in self.store.tasks()? {
-                let Ok(document) = entry.doc else { continue };
-                let row = document.row;
-                let line = || std::iter::once(&row.parent_workspace_id).chain(&row.ancestors);
-                if !done.contains(&row.task_id) && line().any(|ancestor| roots.contains(ancestor)) {
-                    found.push((row.ancestors.len(), row.task_id));
+                match entry.doc {
+                    Ok(document) => rows.push(document.row),
+                    Err(error) if !answers.iter().any(|(task, _)| *task == entry.folder) => {
+                        let answer = Failure::from(error).into_answer(self.context.command);
+                        answers.push((entry.folder, answer));
+                    }
+                    Err(_) => {}
                 }
             }
-            if found.is_empty() {
+            while let Some(row) =
+                rows.iter().find(|row| !below.contains(&row.task_id) && is_below(row, &below))
+            {
+                below.insert(row.task_id.clone());
+            }
+            rows.retain(|row| below.contains(&row.task_id) && !done.contains(&row.task_id));
+            if rows.is_empty() {
                 return Ok(());
             }
-            found.sort();
-            for (_, task) in found {
-                answers.push((task.clone(), self.stop(&task)));
-                done.insert(task);
+            rows.sort_by(|a, b| (a.ancestors.len(), &a.task_id).cmp(&(b.ancestors.len(), &b.task_id)));
+            for row in rows {
+                answers.push((row.task_id.to_string(), self.stop(&row.task_id)));
+                done.insert(row.task_id);
             }
         }
     }
 
-    /// Waits, without a lock, until nothing is owed any more.
+    /// Waits, without a lock, until nothing of the stopped attempts is owed any more.
     #[allow(clippy::disallowed_methods, reason = "a wait ends by the clock, and grants nothing")]
-    fn wait(&self, answers: &mut [(Name, Answer)], wait: Duration) -> Result<(), Failure> {
+    fn wait(&self, answers: &mut [(String, Answer)], wait: Duration) -> Result<(), Failure> {
         let deadline = Instant::now() + wait;
-        for (task, answer) in answers.iter_mut().filter(|(_, answer)| answer.exit() == Exit::Done) {
+        for (task, answer) in answers.iter_mut().filter(|(_, answer)| is_stopping(answer)) {
+            let task = Name::parse(task).map_err(|error| Failure::internal(error.to_string()))?;
+            let stopped = answer.fields.get("attemptId").cloned();
             loop {
-                let Some(document) = self.store.read_task(task)? else { break };
+                let Some(document) = self.store.read_task(&task)? else { break };
                 let row = document.row;
+                let owed = row.owed_after(stopped.as_ref().and_then(Value::as_str));
+                let over = owed.is_empty();
                 answer.fields.insert("phase".to_owned(), json!(row.phase().as_str()));
-                answer.fields.insert("owed".to_owned(), json!(row.owed()));
-                if row.phase() != Phase::Closing {
-                    if answer.code == Code::Stopping || answer.code == Code::AlreadyStopping {
-                        answer.code = Code::Stopped;
-                        answer.message = format!("task `{task}` is stopped");
-                    }
+                answer.fields.insert("owed".to_owned(), json!(owed));
+                if over {
+                    answer.code = Code::Stopped;
+                    answer.message = format!("task `{task}` is stopped");
+                    let settled = row.settlement.as_ref().and_then(|settlement| settlement.settled.as_ref());
+                    answer
+                        .fields
+                        .insert("receipt".to_owned(), json!(settled.and_then(|settled| settled.receipt)));
                     break;
                 }
                 if Instant::now() >= deadline {
-                    answer.exit = Some(NOT_YET);
+                    answer.exit = Some(Exit::Pending);
                     break;
                 }
                 std::thread::sleep(POLL);
@@ -155,11 +174,20 @@ impl Job<'_> {
     }
 }
 
+fn is_stopping(answer: &Answer) -> bool {
+    matches!(answer.code, Code::Stopping | Code::AlreadyStopping)
+}
+
+/// Whether a row's recorded line of ancestors leads through one of these.
+fn is_below(row: &Row, above: &HashSet<Name>) -> bool {
+    above.contains(&row.parent_workspace_id) || row.ancestors.iter().any(|name| above.contains(name))
+}
+
 /// How often a waiting Stop looks.
 const POLL: Duration = Duration::from_millis(10);
 
 /// One task and no tree: its own answer. Else all answers in a list, and the worst exit status.
-fn joined(context: &Context, mut answers: Vec<(Name, Answer)>, tree: bool) -> Answer {
+fn joined(context: &Context, mut answers: Vec<(String, Answer)>, tree: bool) -> Answer {
     if !tree
         && answers.len() == 1
         && let Some((_, answer)) = answers.pop()
@@ -167,8 +195,7 @@ fn joined(context: &Context, mut answers: Vec<(Name, Answer)>, tree: bool) -> An
         return answer;
     }
     let worst = answers.iter().max_by_key(|(_, answer)| answer.exit());
-    let stopping =
-        answers.iter().any(|(_, answer)| matches!(answer.code, Code::Stopping | Code::AlreadyStopping));
+    let stopping = answers.iter().any(|(_, answer)| is_stopping(answer));
     let (code, exit) = match worst {
         Some((_, answer)) if !matches!(answer.exit(), Exit::Done | Exit::Pending) => {
             (answer.code, answer.exit())
@@ -190,7 +217,7 @@ fn joined(context: &Context, mut answers: Vec<(Name, Answer)>, tree: bool) -> An
     joined
 }
 
-fn listed(task: &Name, answer: Answer) -> Value {
+fn listed(task: &str, answer: Answer) -> Value {
     let mut object = crate::facts! {
         "taskId": task, "ok": answer.exit() == Exit::Done, "code": answer.code.as_str(),
     };

@@ -3,7 +3,7 @@
 use super::codes::Code;
 use super::ids::{AttemptId, Name, SendId, TurnId};
 use super::rotation::refuse_stopped_ancestor;
-use super::row::{Row, Send, SendState, TaskStatus};
+use super::row::{Extra, Row, Send, SendState, TaskStatus};
 use super::state::{shell_word, turn_fact};
 use super::verdict::{Call, Credentials, Facts, Judged, Refusal, Role, Said, Verdict};
 use crate::facts;
@@ -59,16 +59,21 @@ fn push_send(row: &mut Row, attempt: &AttemptId, waits: Waits, label: Option<&st
         },
         label: label.map(str::to_owned),
         since: call.now.clone(),
+        extra: Extra::new(),
     });
     row.attempt.unowned_send_used |= !row.attempt.owned;
     send_id
 }
 
 fn about(row: &Row, send_id: &SendId) -> Facts {
-    facts! {
+    let mut facts = facts! {
         "taskId": row.task_id, "attemptId": row.task_attempt_id, "sendId": send_id,
         "taskStatus": row.task_status.as_str(),
+    };
+    if row.late_reports > 0 {
+        facts.insert("lateReports".to_owned(), row.late_reports.into());
     }
+    facts
 }
 
 /// `admit TASK --attempt A [--queued]`: registers a send.

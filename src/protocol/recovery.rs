@@ -45,6 +45,8 @@ pub struct RecoverySight {
     pub dead_debts: Vec<CleanupId>,
     /// The caller named this task and passed `--unproven`.
     pub named_unproven: bool,
+    /// Who runs the pass, for the record of an override.
+    pub by: String,
     /// An id to publish, should one be needed.
     pub fresh: AttemptId,
 }
@@ -153,6 +155,11 @@ fn at_work(row: &Row, sight: &RecoverySight, call: &Call) -> Recovery {
         _ => {}
     }
     let reported = row.task_status == TaskStatus::Reported;
+    if reported && in_flight {
+        let why =
+            if sight.owner_life == OwnerLife::Dead { Code::OwnerDeadUnsettled } else { Code::OwnerUnknown };
+        return left(why, "its report counts, and a turn that went on after it is not proven over");
+    }
     match (sight.owner_life, in_flight) {
         (OwnerLife::Dead, true) if !sight.named_unproven => left(
             Code::OwnerDeadUnsettled,
@@ -185,6 +192,7 @@ fn redrive(row: &Row, sight: &RecoverySight, call: &Call) -> Recovery {
         kind: RotateAs::Startup,
         expect: None,
         owner: None,
+        by: sight.by.clone(),
         unproven: sight.named_unproven,
         fresh: sight.fresh.clone(),
     };

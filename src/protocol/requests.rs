@@ -26,6 +26,9 @@ pub struct RequestRecord {
     /// Whether the answer authorised an act. It is given once.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub authorised: bool,
+    /// Unknown fields.
+    #[serde(flatten)]
+    pub extra: Extra,
 }
 
 /// The remembered calls, oldest first.

@@ -39,6 +39,8 @@ pub struct Rotate {
     pub expect: Option<Expect>,
     /// The new owner record, if any of it was given.
     pub owner: Option<Owner>,
+    /// Who asks, for the record of an override.
+    pub by: String,
     /// A person's word to go ahead beside an unknown owner or an undischarged turn.
     pub unproven: bool,
     /// The id to publish.
@@ -153,7 +155,8 @@ fn launch(row: &Row, request: &Rotate, around: &Around<'_>, call: &Call) -> Judg
             };
             publish(&mut next, Origin::Launch, true, eligible, reason, request, &call.now);
             next.record(call, Some(before), Code::Launched, Some(request.fresh.as_str()), None);
-            let facts = published(&next, previous.as_ref(), reason);
+            let mut facts = published(&next, previous.as_ref(), reason);
+            facts.entry("previousAttemptId").or_insert(serde_json::Value::Null);
             let message = format!("task `{}` is starting, taken over from its reservation", row.task_id);
             Ok(changed(next, Said { code: Code::Launched, message, facts }))
         }
@@ -293,6 +296,7 @@ fn supersede(row: &mut Row, proven: bool, now: &Timestamp) {
                 owned: row.attempt.owned,
                 owner: row.attempt.owner.clone(),
                 at: now.clone(),
+                extra: Extra::new(),
             });
         }
     }
@@ -311,9 +315,10 @@ fn publish(
     let holder = request.owner.clone().unwrap_or_default();
     let beside_turns: Vec<_> = row.turns().filter_map(|send| send.turn().cloned()).collect();
     let unproven_override = (request.unproven && !beside_turns.is_empty()).then(|| UnprovenOverride {
-        by: holder.name.clone(),
+        by: Some(request.by.clone()),
         at: now.clone(),
         beside_turns,
+        extra: Extra::new(),
     });
     // A send of an earlier id can never be admitted (rule 40), so it is discharged here.
     row.discharge_waiting();
@@ -347,6 +352,9 @@ fn published(row: &Row, previous: Option<&AttemptId>, reason: &str) -> Facts {
     };
     if let Some(previous) = previous {
         facts.insert("previousAttemptId".to_owned(), previous.as_str().into());
+    }
+    if row.late_reports > 0 {
+        facts.insert("lateReports".to_owned(), row.late_reports.into());
     }
     let turns: Vec<_> = row.earlier_turns().map(turn_fact).collect();
     if !turns.is_empty() {

@@ -60,7 +60,6 @@ pub fn close(row: &mut Row, by: ClosedBy, words: ClosingWords, now: &Timestamp) 
             reason: words.reason,
             failure: words.failure,
             cleanups: Vec::new(),
-            paid_cleanups: Vec::new(),
             source_wanted: words.source,
             parent_only: words.parent_only,
             extra: Extra::new(),
@@ -93,7 +92,7 @@ pub fn release(row: &mut Row, now: &Timestamp) -> Option<ReceiptDue> {
         .source_wanted
         .or_else(|| true_sources(settlement.closure.closed_from).first().copied())
         .filter(|_| due);
-    settlement.settled = Some(Settled { settled_at: now.clone(), receipt: written });
+    settlement.settled = Some(Settled { settled_at: now.clone(), receipt: written, extra: Extra::new() });
     let receipt = Receipt {
         version: RECEIPT_VERSION,
         task_id: row.task_id.clone(),
@@ -352,7 +351,7 @@ pub fn settle_send(
 /// `settle TASK --cleanup ID`: a named debt of a Stop is paid. The id alone authorises it.
 pub fn settle_cleanup(row: &Row, cleanup: &CleanupId, call: &Call) -> Judged {
     let closure = row.settlement.as_ref().map(|settlement| &settlement.closure);
-    if closure.is_some_and(|closure| closure.paid_cleanups.contains(cleanup)) {
+    if row.paid_cleanups.contains(cleanup) {
         let message = format!("cleanup {cleanup} of task `{}` was paid before", row.task_id);
         return Ok(Verdict::Same(Said { code: Code::AlreadySettled, message, facts: standing(row) }));
     }
@@ -376,10 +375,15 @@ pub fn settle_cleanup(row: &Row, cleanup: &CleanupId, call: &Call) -> Judged {
     Ok(Verdict::Change { row: Box::new(row), receipt: receipt.map(Box::new), said })
 }
 
+/// How many paid cleanups a row remembers.
+const PAID_KEPT: usize = 64;
+
 /// Moves one debt to the paid ones.
 pub fn pay(row: &mut Row, cleanup: &CleanupId) {
     if let Some(settlement) = &mut row.settlement {
         settlement.closure.cleanups.retain(|owed| owed.cleanup_id != *cleanup);
-        settlement.closure.paid_cleanups.push(cleanup.clone());
+        row.paid_cleanups.push(cleanup.clone());
+        let surplus = row.paid_cleanups.len().saturating_sub(PAID_KEPT);
+        row.paid_cleanups.drain(..surplus);
     }
 }

@@ -45,7 +45,7 @@ pub use evidence::Evidence;
 pub use filesystem::Locality;
 pub use lock::{LockPlan, LockWait};
 pub use pending::{Pending, PendingFile, PendingRow};
-pub use places::canonical;
+pub use places::{canonical, user};
 pub use report::{LateReport, ReportMeta, ReportWrite};
 pub use report_text::{REPORT_BYTES_MAX, ReportInputError, ReportText};
 pub use secret::Secret;

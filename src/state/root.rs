@@ -127,6 +127,21 @@ impl Store {
     }
 }
 
+impl Store {
+    /// Removes what an initialisation or a spooling that died has left in the root folder itself. What cannot
+    /// be removed does no harm and stays.
+    pub fn sweep(&self) {
+        let Ok(Ok(Ok(root))) = self.open_root().map(|root| try_lock(root, Mode::Exclusive)) else { return };
+        for entry in root.list().unwrap_or_default() {
+            if entry.kind == Kind::Folder && entry.name.starts_with(WRITE_ONCE_PREFIX) {
+                drop(remove_write_once(&root, &entry.name));
+            } else if entry.kind == Kind::File && entry.name.starts_with(TEMP_PREFIX) {
+                drop(root.remove(&entry.name));
+            }
+        }
+    }
+}
+
 fn filesystem_of(dir: &Dir) -> Result<Filesystem> {
     filesystem::of(dir.handle())
         .map_err(|error| StateError::io("look at the file system of", dir.path(), error))
@@ -285,15 +300,20 @@ fn sweep(root: &Dir) -> Result<()> {
             root.remove(&entry.name)?;
             continue;
         }
-        if root.remove_folder(&entry.name).is_ok() {
-            continue;
-        }
-        if let Some(dir) = root.child(&entry.name)? {
-            for inner in dir.list()?.iter().filter(|inner| inner.kind == Kind::File) {
-                dir.remove(&inner.name)?;
-            }
-        }
-        root.remove_folder(&entry.name)?;
+        remove_write_once(root, &entry.name)?;
     }
     Ok(())
+}
+
+/// Removes a temporary folder of `write_once`, which holds one file at the most.
+fn remove_write_once(root: &Dir, name: &str) -> Result<()> {
+    if root.remove_folder(name).is_ok() {
+        return Ok(());
+    }
+    if let Some(dir) = root.child(name)? {
+        for inner in dir.list()?.iter().filter(|inner| inner.kind == Kind::File) {
+            dir.remove(&inner.name)?;
+        }
+    }
+    root.remove_folder(name)
 }
