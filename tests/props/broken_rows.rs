@@ -155,7 +155,7 @@ fn every_broken_row_is_reported() {
 fn sound_rows_are_not_reported() {
     let (old, new) = replaced();
     let states = (0..4).map(|state| legacy(name("old"), state, &call(1)));
-    let sound = [
+    let sound = vec![
         queued(),
         starting(),
         running(),
@@ -180,7 +180,7 @@ fn said(outcome: Outcome, reason: Option<Code>) -> Classified {
 fn every_broken_outcome_is_reported() {
     let terminal = said(Outcome::TerminalNoReport, None);
     let marked = edited(settled().0, |row| row.task_attempt_unproven = true);
-    let cases = [
+    let cases = vec![
         (OutcomeRule::TerminalIsOver, running(), terminal.clone()),
         (OutcomeRule::TerminalIsOver, closing(), terminal.clone()),
         (OutcomeRule::TerminalIsOver, reported(), terminal.clone()),

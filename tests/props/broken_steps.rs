@@ -3,18 +3,16 @@
 use std::collections::BTreeSet;
 
 use lychgate::protocol::codes::ReceiptSource;
-use lychgate::protocol::ids::{CleanupId, Name, SendId, TurnId};
+use lychgate::protocol::ids::{Name, TurnId};
 use lychgate::protocol::invariants::{Deed, Step, StepRule};
 use lychgate::protocol::rotation::RotateAs;
-use lychgate::protocol::row::{
-    Cleanup, Owner, Row, Send, SendState, Superseded, TaskStatus, UnprovenOverride,
-};
+use lychgate::protocol::row::{Extra, Row, Send, SendState, TaskStatus, UnprovenOverride};
 use lychgate::protocol::verdict::{OwnerLife, ReceiptDue, Role};
 
 use crate::regressions::record;
 use crate::samples::{
-    attempt, call, claimed, nonce, noted, queued, redriven, replaced, reported, rotated, running, settled,
-    starting, stopped,
+    a_send, a_turn, attempt, call, claimed, debt, nonce, noted, queued, redriven, replaced, reported,
+    rotated, running, settled, starting, stopped, superseded,
 };
 use crate::world::name;
 
@@ -75,22 +73,6 @@ fn receipt(edit: impl FnOnce(&mut ReceiptDue)) -> Trial {
     Trial { receipt: Some(due), is_stop: true, ..Trial::to(starting(), after) }
 }
 
-fn a_send(n: u64, of: u64) -> Send {
-    Send {
-        send_id: SendId::mint(&attempt(of), n),
-        attempt_id: attempt(of),
-        owned: true,
-        state: SendState::Pending,
-        label: None,
-        since: call(1).now,
-    }
-}
-
-fn a_turn(n: u64, of: u64) -> Send {
-    let turn_id = TurnId::mint(&attempt(of), n);
-    Send { state: SendState::Admitted { turn_id, admitted_at: call(1).now }, ..a_send(n, of) }
-}
-
 fn send(row: &mut Row) {
     let of = u64::from_str_radix(&row.task_attempt_id.as_ref().unwrap().as_str()[4..], 16).unwrap();
     row.sends_minted += 1;
@@ -103,15 +85,6 @@ fn turn(row: &mut Row) {
     let attempt = row.task_attempt_id.clone().unwrap();
     let turn_id = TurnId::mint(&attempt, row.turns_minted);
     row.sends.last_mut().unwrap().state = SendState::Admitted { turn_id, admitted_at: call(1).now };
-}
-
-fn debt(n: u64) -> Cleanup {
-    Cleanup {
-        cleanup_id: CleanupId::parse(&format!("cln_{n:032x}")).unwrap(),
-        name: "debt".to_owned(),
-        process: None,
-        since: call(1).now,
-    }
 }
 
 fn closing_with_debt() -> Row {
@@ -130,10 +103,6 @@ fn ended_by(role: Role) -> Trial {
     let mut trial = edited(row, |row| row.sends.clear());
     trial.ended = Some((turn, role));
     trial
-}
-
-fn superseded(n: u64) -> Superseded {
-    Superseded { attempt_id: attempt(n), owned: true, owner: Owner::default(), at: call(1).now }
 }
 
 fn identity() -> Vec<(StepRule, Trial)> {
@@ -190,8 +159,12 @@ fn identity() -> Vec<(StepRule, Trial)> {
         (
             StepRule::AttemptIsFixed,
             edited(running(), |row| {
-                row.attempt.unproven_override =
-                    Some(UnprovenOverride { by: None, at: call(1).now, beside_turns: Vec::new() });
+                row.attempt.unproven_override = Some(UnprovenOverride {
+                    by: None,
+                    at: call(1).now,
+                    beside_turns: Vec::new(),
+                    extra: Extra::new(),
+                });
             }),
         ),
         (StepRule::ProvenByInduction, Trial::to(running(), reawakened())),
@@ -289,9 +262,6 @@ fn sends() -> Vec<(StepRule, Trial)> {
 }
 
 fn endings() -> Vec<(StepRule, Trial)> {
-    let closure = |edit: fn(&mut lychgate::protocol::row::Closure)| {
-        edited(closing_with_debt(), |row| edit(&mut row.settlement.as_mut().unwrap().closure))
-    };
     vec![
         (StepRule::PhaseGoesForward, edited(settled().0, |row| row.settlement = None)),
         (
@@ -304,14 +274,27 @@ fn endings() -> Vec<(StepRule, Trial)> {
                 row.settlement.as_mut().unwrap().settled.as_mut().unwrap().receipt = None;
             }),
         ),
-        (StepRule::DebtsArePaid, closure(|closure| closure.cleanups.clear())),
-        (StepRule::DebtsArePaid, closure(|closure| closure.paid_cleanups.push(debt(1).cleanup_id))),
         (
             StepRule::DebtsArePaid,
-            closure(|closure| {
-                closure.paid_cleanups = vec![debt(2).cleanup_id, debt(2).cleanup_id];
+            edited(closing_with_debt(), |row| {
+                row.settlement.as_mut().unwrap().closure.cleanups.clear();
             }),
         ),
+        (
+            StepRule::DebtsArePaid,
+            edited(closing_with_debt(), |row| row.paid_cleanups = vec![debt(1).cleanup_id]),
+        ),
+        (
+            StepRule::DebtsArePaid,
+            edited(closing_with_debt(), |row| {
+                row.paid_cleanups = vec![debt(2).cleanup_id, debt(2).cleanup_id];
+            }),
+        ),
+        (StepRule::DebtsArePaid, {
+            let mut before = running();
+            before.paid_cleanups = vec![debt(2).cleanup_id];
+            edited(before, |row| row.paid_cleanups.clear())
+        }),
         (StepRule::ReceiptIsRight, receipt(|due| due.receipt.attempt_id = attempt(5))),
         (StepRule::ReceiptIsRight, receipt(|due| due.receipt.task_id = name("other"))),
         (StepRule::ReceiptIsRight, receipt(|due| due.receipt.source = ReceiptSource::ExecutionSettled)),

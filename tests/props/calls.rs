@@ -6,7 +6,7 @@ use lychgate::protocol::ids::{AttemptId, Nonce, SendId};
 use lychgate::protocol::invariants::Deed;
 use lychgate::protocol::recovery::{Recovery, RecoverySight, recover};
 use lychgate::protocol::report::{Publication, Publishing, publish};
-use lychgate::protocol::reservation::{self, Reserve, Reserved};
+use lychgate::protocol::reservation::{self, Reserve, Reserved, Spending};
 use lychgate::protocol::retirement::{self, ClaimEvidence, ClaimRequest};
 use lychgate::protocol::rotation::{self, Around, Expect, Rotate, RotateAs};
 use lychgate::protocol::row::{ClaimMode, Extra, Owner, Row, WorkflowTask};
@@ -146,7 +146,9 @@ impl Op {
         };
         let call = world.call("reserve");
         let existing = world.rows.get(&request.task);
-        match reservation::replace(existing, &old, nonce.as_ref(), &request, &call) {
+        let reports = self.reports();
+        let spending = Spending { nonce: nonce.as_ref(), reports: &reports };
+        match reservation::replace(existing, &old, &spending, &request, &call) {
             Err(refusal) => world.refused(&refusal),
             Ok(reserved) => self.reserved(world, reserved, &request.fresh, &call)?,
         }
@@ -162,6 +164,7 @@ impl Op {
             kind,
             expect,
             owner: self.owner(),
+            by: "somebody".to_owned(),
             unproven: self.alt % 8 >= 5,
             fresh: world.fresh_attempt(),
         };
@@ -342,7 +345,7 @@ impl Op {
         self.take(world, row, judged, &call, Deed::Other)?;
         let now = world.rows[&row.task_id].clone();
         if now.task_attempt_retired_by.is_some()
-            && let Err(alarm) = retirement::alarm_after_claim(&now, mode, &self.reports())
+            && let Err(alarm) = retirement::alarm(&now, &self.reports())
         {
             world.refused(&alarm);
         }
@@ -356,6 +359,7 @@ impl Op {
             dead_debts: dead.map(|cleanup| cleanup.cleanup_id.clone()).collect(),
             owner_life: world.owner_life(row),
             named_unproven: self.alt % 4 == 3,
+            by: "somebody".to_owned(),
             fresh: world.fresh_attempt(),
         }
     }

@@ -13,6 +13,7 @@ fn pass(row: &Row, life: OwnerLife, fresh: u64) -> Recovery {
         owner_life: life,
         dead_debts: Vec::new(),
         named_unproven: true,
+        by: "somebody".to_owned(),
         fresh: attempt(fresh),
     };
     recover(row, &sight, &call(1))
@@ -36,6 +37,7 @@ pub fn record(n: u64, send_id: Option<SendId>) -> RequestRecord {
         answer: Extra::new(),
         send_id,
         authorised: false,
+        extra: Extra::new(),
     }
 }
 

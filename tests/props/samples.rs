@@ -4,14 +4,17 @@ use lychgate::protocol::admission::{self, Through};
 use lychgate::protocol::classify::ReportEvidence;
 use lychgate::protocol::codes::Code;
 use lychgate::protocol::history::History;
-use lychgate::protocol::ids::{AttemptId, Name, Nonce, RequestId, Timestamp};
+use lychgate::protocol::ids::{AttemptId, CleanupId, Name, Nonce, RequestId, SendId, Timestamp, TurnId};
 use lychgate::protocol::lineage::ReceiptEvidence;
 use lychgate::protocol::report::{Publication, Publishing, publish};
 use lychgate::protocol::requests::RequestLog;
-use lychgate::protocol::reservation::{self, Reserve};
+use lychgate::protocol::reservation::{self, Reserve, Spending};
 use lychgate::protocol::retirement::{self, ClaimEvidence, ClaimRequest};
 use lychgate::protocol::rotation::{self, Around, Rotate, RotateAs};
-use lychgate::protocol::row::{Attempt, ClaimMode, Extra, Origin, Owner, Row, TaskStatus, WorkflowTask};
+use lychgate::protocol::row::{
+    Attempt, ClaimMode, Cleanup, Extra, Origin, Owner, Row, Send, SendState, Superseded, TaskStatus,
+    WorkflowTask,
+};
 use lychgate::protocol::stop::{self, Stop};
 use lychgate::protocol::verdict::{Call, Judged, OwnerLife, ReceiptDue, Role, Verdict};
 
@@ -50,6 +53,7 @@ pub fn legacy(task: Name, state: u8, call: &Call) -> Row {
         },
         settlement: None,
         stop_epoch: 0,
+        paid_cleanups: Vec::new(),
         sends: Vec::new(),
         sends_minted: 0,
         turns_minted: 0,
@@ -117,7 +121,14 @@ pub fn queued() -> Row {
 
 /// Published anew.
 pub fn rotated(row: &Row, kind: RotateAs, fresh: u64, life: OwnerLife, unproven: bool) -> Row {
-    let request = Rotate { kind, expect: None, owner: None, unproven, fresh: attempt(fresh) };
+    let request = Rotate {
+        kind,
+        expect: None,
+        owner: None,
+        by: "somebody".to_owned(),
+        unproven,
+        fresh: attempt(fresh),
+    };
     let around = Around {
         credentials: &own_key(row),
         owner_life: life,
@@ -203,7 +214,8 @@ pub fn replaced() -> (Row, Row) {
         owner: Owner::default(),
         fresh: attempt(9),
     };
-    let done = reservation::replace(None, &old, Some(&nonce(1)), &request, &call(7)).unwrap();
+    let spending = Spending { nonce: Some(&nonce(1)), reports: &ReportEvidence::AsTheRowSays };
+    let done = reservation::replace(None, &old, &spending, &request, &call(7)).unwrap();
     (*done.old.unwrap(), *done.row)
 }
 
@@ -217,4 +229,43 @@ pub fn noted(row: &Row) -> Row {
     let mut row = row.clone();
     row.record(&call(8), None, Code::Ok, None, None);
     row
+}
+
+/// A send that was registered as the `n`-th of its task.
+pub fn a_send(n: u64, of: u64) -> Send {
+    Send {
+        send_id: SendId::mint(&attempt(of), n),
+        attempt_id: attempt(of),
+        owned: true,
+        state: SendState::Pending,
+        label: None,
+        since: call(1).now,
+        extra: Extra::new(),
+    }
+}
+
+/// The same with a turn in flight.
+pub fn a_turn(n: u64, of: u64) -> Send {
+    let turn_id = TurnId::mint(&attempt(of), n);
+    Send { state: SendState::Admitted { turn_id, admitted_at: call(1).now }, ..a_send(n, of) }
+}
+
+pub fn debt(n: u64) -> Cleanup {
+    Cleanup {
+        cleanup_id: CleanupId::parse(&format!("cln_{n:032x}")).unwrap(),
+        name: "debt".to_owned(),
+        process: None,
+        since: call(1).now,
+        extra: Extra::new(),
+    }
+}
+
+pub fn superseded(n: u64) -> Superseded {
+    Superseded {
+        attempt_id: attempt(n),
+        owned: true,
+        owner: Owner::default(),
+        at: call(1).now,
+        extra: Extra::new(),
+    }
 }

@@ -245,6 +245,7 @@ impl World {
             answer,
             send_id: send,
             authorised: said.code == Code::Admitted,
+            extra: Extra::new(),
         }
     }
 

@@ -101,8 +101,9 @@ fn a_debt_is_paid_once_and_the_last_payment_settles() {
         let left: Vec<_> = paid.iter().map(|outcome| outcome.get("receipt")).collect();
         assert_eq!(left.iter().filter(|receipt| *receipt == "null").count(), 1, "{left:?}");
         assert_eq!(receipts(&root, &task.id).len(), 1);
-        let closure = sound_row(&root, &task.id).settlement.unwrap().closure;
-        assert_eq!((closure.cleanups.len(), closure.paid_cleanups.len()), (0, 2));
+        let row = sound_row(&root, &task.id);
+        let closure = row.settlement.unwrap().closure;
+        assert_eq!((closure.cleanups.len(), row.paid_cleanups.len()), (0, 2));
     }
 }
 
