@@ -3,7 +3,7 @@
 use std::process::{Command, Stdio};
 
 use crate::common::{Task, TestRoot};
-use crate::start::{Race, in_order, one_winner, rounds, sound_row, told, with_code};
+use crate::start::{Race, in_order, one_winner, paused, rounds, sound_row, told, with_code};
 
 #[test]
 fn one_of_many_launches_wins() {
@@ -40,6 +40,29 @@ fn one_of_many_reservations_of_a_name_wins() {
         let row = sound_row(&root, &task);
         assert_eq!((row.task_attempt_id.unwrap().as_str(), row.history.total), (winner.as_str(), 1));
     }
+}
+
+#[test]
+fn a_reservation_that_looked_before_the_name_was_taken_looks_again() {
+    let root = TestRoot::new();
+    let first = root.reserve_step("t");
+    let _ = root.json(&["stop", "t"]).is(0, "stopped");
+    let nonce = first.claim(&[]).is(0, "claimed").get("nonce");
+    let plain = ["reserve", "new", "--parent", "ws"];
+    let replacing = ["reserve", "other", "--replaces", "t", "--nonce", &nonce];
+    for late in [&plain[..], &replacing] {
+        let looked = paused(&root, late, "locked");
+        let taken = root.json(&["reserve", late[1], "--parent", "ws"]).is(0, "reserved").get("attemptId");
+        root.go("locked");
+        let refused = root.finish(looked).is(10, "task-exists");
+        assert_eq!(refused.get("currentAttemptId"), taken);
+        let row = sound_row(&root, late[1]);
+        assert_eq!((row.task_attempt_id.unwrap().as_str(), row.history.total), (taken.as_str(), 1));
+    }
+    assert!(
+        sound_row(&root, "t").retirement.unwrap().replacement_task_id.is_none(),
+        "the claim is not spent"
+    );
 }
 
 #[test]
