@@ -84,8 +84,10 @@ pub fn style(global: &Global, environment: &Environment, is_terminal: bool) -> S
 /// The answer that could not be delivered, if it told of a change: that is durable, and its caller must ask
 /// again. A refusal or a reading that was not heard changed nothing.
 pub fn undelivered(answer: &Answer, error: &std::io::Error) -> Answer {
-    let granted = matches!(answer.exit(), Exit::Done | Exit::Pending) && answer.command != "inspect";
-    let changed = answer.changed || (granted && !answer.command.is_empty());
+    // Only a reading has a text of somebody else's to print.
+    let is_reading = answer.command == "inspect" || answer.verbatim.is_some();
+    let granted = matches!(answer.exit(), Exit::Done | Exit::Pending) && !answer.command.is_empty();
+    let changed = answer.changed || (granted && !is_reading);
     let (code, what) = if changed {
         (Code::AnswerNotDelivered, "the change is durable, but its answer could not be printed")
     } else {

@@ -55,6 +55,9 @@ pub(crate) fn run(context: &Context, args: &ClaimRetireArgs) -> Result<Answer, F
     crate::seam::pause("claimed");
     // Rule 72: after the claim is durable, the reports are looked at once more.
     let document = store.read_task(&args.task)?.ok_or_else(|| no_task(&args.task))?;
-    retirement::alarm(&document.row, &evidence::reports(&store, &document))?;
+    retirement::alarm(&document.row, &evidence::reports(&store, &document)).map_err(|mut alarm| {
+        alarm.changed = true;
+        alarm
+    })?;
     Ok(answer)
 }

@@ -173,6 +173,7 @@ impl Pass<'_> {
             answer.hint =
                 Some("each of these says what is missing: lychgate inspect TASK --explain".to_owned());
         }
+        // What was left is said to people, too, where the exit status refuses it.
         answer.body = Some(self.told(&answer.message));
         answer.fields.insert("recovered".to_owned(), Value::Array(self.done));
         answer.fields.insert("left".to_owned(), Value::Array(self.left));

@@ -80,7 +80,7 @@ impl Job<'_> {
     fn round(&self) -> Result<Answer, Failure> {
         let old = self.args.replaces.as_ref().map(|old| self.read_old(old)).transpose()?;
         let place = self.place(old.as_ref())?;
-        let task = self.name(&place)?;
+        let task = self.name(&place, old.as_ref())?;
         let mut shared = lineage_up(self.store, &place.parent, &place.ancestors)?;
         shared.reverse();
         if shared.contains(&task) {
@@ -178,9 +178,12 @@ impl Job<'_> {
     }
 
     /// The given name, or the first free `<run>.<step>.<n>`; a name this very call made before counts as free.
-    fn name(&self, place: &Place) -> Result<Name, Failure> {
+    fn name(&self, place: &Place, old: Option<&Row>) -> Result<Name, Failure> {
         if let Some(task) = &self.args.task {
             return Ok(task.clone());
+        }
+        if let (Some(old), None) = (old, &place.workflow_task) {
+            return Err(reservation::not_claimed(old).into());
         }
         let step = place.workflow_task.as_ref().ok_or_else(|| Failure::usage("no task is named"))?;
         for n in 1_u64.. {

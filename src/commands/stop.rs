@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::answer::Answer;
-use crate::cli::{ReceiptCopies, StopArgs};
+use crate::cli::{CleanupArg, ReceiptCopies, StopArgs};
 use crate::protocol::codes::{Code, Exit};
 use crate::protocol::ids::{AttemptId, Name};
 use crate::protocol::row::Row;
@@ -31,10 +31,17 @@ pub(crate) fn run(context: &Context, args: &StopArgs) -> Result<Answer, Failure>
     let job = Job { context, store: &store, keys: &keys, args };
     let mut answers: Vec<(String, Answer)> = Vec::new();
     for task in &tasks {
-        answers.push((task.to_string(), job.stop(task)));
+        answers.push((task.to_string(), job.stop(task, Part::Named)));
     }
     if args.tree {
-        job.stop_descendants(&tasks, &mut answers)?;
+        let meant = tasks.iter().zip(&answers).filter(|(_, (_, answer))| stands(answer));
+        let meant: Vec<Name> = meant.map(|(task, _)| task.clone()).collect();
+        let n_named = answers.len();
+        job.stop_descendants(&meant, &mut answers)?;
+        // A workspace that is no task itself is stopped by stopping everything below it.
+        if answers.len() > n_named {
+            answers.retain(|(_, answer)| answer.code != Code::NoTaskRecord);
+        }
     }
     if let Some(wait) = args.wait {
         job.wait(&mut answers, wait)?;
@@ -49,21 +56,37 @@ struct Job<'a> {
     args: &'a StopArgs,
 }
 
+/// How a task came to be stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Part {
+    /// It was named: the guard and the cleanups of the call are about it.
+    Named,
+    /// It lies below one that was.
+    Below,
+}
+
+/// Whether what lies below a named task is stopped with it: not where a rule said no, for then this tree was
+/// not meant. A workspace that is no task may have tasks below it.
+fn stands(answer: &Answer) -> bool {
+    !matches!(answer.exit(), Exit::Refused | Exit::Usage) || answer.code == Code::NoTaskRecord
+}
+
 impl Job<'_> {
-    fn stop(&self, task: &Name) -> Answer {
-        self.try_stop(task).unwrap_or_else(|failure| failure.into_answer(self.context.command))
+    fn stop(&self, task: &Name, part: Part) -> Answer {
+        self.try_stop(task, part).unwrap_or_else(|failure| failure.into_answer(self.context.command))
     }
 
-    fn try_stop(&self, task: &Name) -> Result<Answer, Failure> {
-        let attempt = self.context.attempt_or_environment(self.args.attempt.as_ref(), task)?;
-        let request = self.request(attempt.clone())?;
-        let cleanups: Vec<String> = self
-            .args
-            .cleanups
-            .0
-            .iter()
-            .map(|cleanup| format!("{}/{:?}", cleanup.name, cleanup.owner_pid))
-            .collect();
+    fn try_stop(&self, task: &Name, part: Part) -> Result<Answer, Failure> {
+        let (attempt, cleanups) = match part {
+            Part::Named => {
+                let guard = self.context.attempt_or_environment(self.args.attempt.as_ref(), task)?;
+                (guard, self.args.cleanups.0.as_slice())
+            }
+            Part::Below => (None, [].as_slice()),
+        };
+        let request = self.request(attempt.clone(), cleanups)?;
+        let cleanups: Vec<String> =
+            cleanups.iter().map(|cleanup| format!("{}/{:?}", cleanup.name, cleanup.owner_pid)).collect();
         let call = TaskCall {
             context: self.context,
             store: self.store,
@@ -86,9 +109,13 @@ impl Job<'_> {
     }
 
     /// The request; or the refusal of a debtor that cannot be recorded, which only a new call is told.
-    fn request(&self, attempt: Option<AttemptId>) -> Result<Result<Stop, Box<Refusal>>, Failure> {
+    fn request(
+        &self,
+        attempt: Option<AttemptId>,
+        named: &[CleanupArg],
+    ) -> Result<Result<Stop, Box<Refusal>>, Failure> {
         let mut cleanups = Vec::new();
-        for cleanup in &self.args.cleanups.0 {
+        for cleanup in named {
             let process = match cleanup.owner_pid.map(|pid| process(self.context, pid)).transpose() {
                 Ok(process) => process,
                 Err(refusal) => return Ok(Err(refusal)),
@@ -134,7 +161,7 @@ impl Job<'_> {
             }
             rows.sort_by(|a, b| (a.ancestors.len(), &a.task_id).cmp(&(b.ancestors.len(), &b.task_id)));
             for row in rows {
-                answers.push((row.task_id.to_string(), self.stop(&row.task_id)));
+                answers.push((row.task_id.to_string(), self.stop(&row.task_id, Part::Below)));
                 done.insert(row.task_id);
             }
         }
@@ -204,17 +231,35 @@ fn joined(context: &Context, mut answers: Vec<(String, Answer)>, tree: bool) -> 
         _ if stopping => (Code::Stopping, Exit::Done),
         _ => (Code::Stopped, Exit::Done),
     };
-    let n_failed =
-        answers.iter().filter(|(_, answer)| !matches!(answer.exit(), Exit::Done | Exit::Pending)).count();
-    let message = match n_failed {
-        0 => format!("{} task(s) stopped or stopping", answers.len()),
-        n => format!("{n} of {} task(s) could not be stopped", answers.len()),
+    let failed = answers.iter().filter(|(_, answer)| !matches!(answer.exit(), Exit::Done | Exit::Pending));
+    let failed: Vec<String> = failed.map(|(task, answer)| format!("`{task}` ({})", answer.code)).collect();
+    let message = if failed.is_empty() {
+        format!("{} task(s) stopped or stopping", answers.len())
+    } else {
+        let named = failed.join(", ");
+        format!("{} of {} task(s) could not be stopped: {named}", failed.len(), answers.len())
     };
     let mut joined = Answer::new(context.command, code, message);
     joined.exit = Some(exit);
+    joined.changed = failed.len() < answers.len();
+    joined.body = Some(told(&joined.message, &answers));
     let tasks: Vec<Value> = answers.into_iter().map(|(task, answer)| listed(&task, answer)).collect();
     joined.fields.insert("tasks".to_owned(), Value::Array(tasks));
     joined
+}
+
+/// The list for people. It is printed beside a refusal too: what was stopped is data all the same.
+fn told(message: &str, answers: &[(String, Answer)]) -> String {
+    use std::fmt::Write as _;
+    let mut told = format!("{message}\n");
+    for (task, answer) in answers {
+        // Writing to a String cannot fail.
+        let _ = writeln!(told, "  {task}: {} ({})", answer.code, answer.message);
+        for cleanup in answer.fields.get("cleanupIds").and_then(Value::as_array).into_iter().flatten() {
+            let _ = writeln!(told, "    cleanup {}", cleanup.as_str().unwrap_or_default());
+        }
+    }
+    told
 }
 
 fn listed(task: &str, answer: Answer) -> Value {

@@ -13,6 +13,7 @@ use crate::protocol::ids::{AttemptId, Name, SendId};
 use crate::protocol::lineage::ReceiptEvidence;
 use crate::protocol::requests::{RequestRecord, Seen};
 use crate::protocol::row::{Extra, Row};
+use crate::protocol::state::shell_word;
 use crate::protocol::verdict::{Call, Judged, OwnerLife, ReceiptDue, Refusal, Said, Verdict};
 use crate::state::{Document, LockPlan, LockWait, ReceiptWrite, StateError, Store, Transaction, Writes};
 
@@ -207,11 +208,12 @@ impl TaskCall<'_> {
                 Ok(self.answer(said, &Grant::default()))
             }
             Err(mut refusal) => {
+                refusal.facts.entry("taskId").or_insert_with(|| json!(self.task));
                 if let Some(row) = refusal.leaves.take() {
-                    transaction.commit(Writes { rows: vec![*row], receipts: Vec::new(), report: None })?;
+                    let row = self.remembering_refusal(*row, &refusal);
+                    transaction.commit(Writes { rows: vec![row], receipts: Vec::new(), report: None })?;
                     refusal.changed = true;
                 }
-                refusal.facts.entry("taskId").or_insert_with(|| json!(self.task));
                 Err(Failure::Refused(refusal))
             }
         }
@@ -256,6 +258,13 @@ impl TaskCall<'_> {
     fn remembering(&self, mut row: Row, said: &Said, grant: &Grant) -> Row {
         row.remember(record(self.context, &self.digest, said, grant));
         row
+    }
+
+    /// A refusal that changes something is repeated like any other answer that tells of a change.
+    fn remembering_refusal(&self, row: Row, refusal: &Refusal) -> Row {
+        let said =
+            Said { code: refusal.code, message: refusal.message.clone(), facts: refusal.facts.clone() };
+        self.remembering(row, &said, &Grant { hint: refusal.hint.clone(), ..Grant::default() })
     }
 
     fn answer(&self, said: Said, grant: &Grant) -> Answer {
@@ -317,17 +326,15 @@ pub(crate) fn repeated(context: &Context, keys: &Keys, record: &RequestRecord) -
     let facts = record.answer.get("facts").and_then(Value::as_object).cloned().unwrap_or_default();
     let message = text("message").unwrap_or_default().to_owned();
     if record.authorised {
-        let refusal = Refusal {
-            facts,
-            ..Refusal::new(
-                Code::AlreadyAdmitted,
-                "this call was answered before, and that answer authorised its turn once",
-            )
-        };
-        return Err(Failure::Refused(Box::new(
-            refusal
-                .hint("who knows that the turn never started may settle it; nobody may start on this answer"),
-        )));
+        let fact = |key: &str| facts.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let (task, turn) = (shell_word(&fact("taskId")), fact("turnId"));
+        let message = format!("this call was answered before, and that answer authorised turn {turn}, once");
+        let hint = format!(
+            "nobody may start on this answer; who knows that the turn never started may settle it: \
+             lychgate settle {task} --turn {turn}"
+        );
+        let refusal = Refusal { facts, ..Refusal::new(Code::AlreadyAdmitted, message) };
+        return Err(Failure::Refused(Box::new(refusal.hint(hint))));
     }
     let code = text("code").and_then(Code::parse).ok_or_else(|| {
         Failure::internal(format!("the remembered answer of {} has no known code", record.request_id))

@@ -141,15 +141,15 @@ fn starting(row: &Row, sight: &RecoverySight, call: &Call) -> Recovery {
 
 fn at_work(row: &Row, sight: &RecoverySight, call: &Call) -> Recovery {
     let in_flight = row.turns().next().is_some();
-    // Turns of earlier attempts do not count here: a re-drive beside them was somebody's word, and the attempt
-    // it published still has its one send.
-    let own_turn = row.own_turns().next().is_some();
+    // Beside turns that a person gave up, a re-driven attempt may still use its send: doing it twice would take
+    // that away again.
+    let gate_is_shut = in_flight && row.attempt.unproven_override.is_none();
     match sight.owner_life {
         OwnerLife::Alive => return Recovery::AtWork,
-        OwnerLife::None if row.waiting_sends().next().is_some() && !own_turn => {
+        OwnerLife::None if row.waiting_sends().next().is_some() && !gate_is_shut => {
             return left(Code::UnownedNoReceipt, "it was re-driven, and its send waits to be admitted");
         }
-        OwnerLife::None if !row.attempt.unowned_send_used && !own_turn => {
+        OwnerLife::None if !row.attempt.unowned_send_used && !gate_is_shut => {
             return left(Code::UnownedNoReceipt, "it was re-driven, and waits for its one send");
         }
         _ => {}
@@ -165,12 +165,11 @@ fn at_work(row: &Row, sight: &RecoverySight, call: &Call) -> Recovery {
             Code::OwnerDeadUnsettled,
             "its owner died with a turn in flight, and nothing proves that turn over",
         ),
-        (OwnerLife::Unknown, _) | (OwnerLife::None, true) if !sight.named_unproven => {
+        (OwnerLife::Unknown, _) | (OwnerLife::None, true) if !sight.named_unproven && !reported => {
             left(Code::OwnerUnknown, "nobody can tell whether its owner is gone")
         }
-        (_, false) if row.attempt.receipt_eligible && sight.owner_life == OwnerLife::Dead => {
-            settle_idle(row, call)
-        }
+        (OwnerLife::Dead, false) if row.attempt.receipt_eligible => settle_idle(row, call),
+        // A task that has reported is not re-driven, and with nothing in flight there is nothing to recover.
         _ if reported => Recovery::Fine,
         _ => redrive(row, sight, call),
     }

@@ -79,9 +79,7 @@ pub fn replace(
     call: &Call,
 ) -> Result<Reserved, Box<Refusal>> {
     let (Some(claim), Some(retirement)) = (&old.task_attempt_retired_by, &old.retirement) else {
-        let message = format!("task `{}` was not claimed for replacement", old.task_id);
-        let refusal = Refusal::new(Code::NotClaimed, message).hint("retire it first: lychgate claim-retire");
-        return Err(Box::new(refusal));
+        return Err(not_claimed(old));
     };
     if let Some(replacement) = &retirement.replacement_task_id {
         return Err(spent(old, replacement));
@@ -110,6 +108,13 @@ pub fn replace(
     Ok(Reserved { row: Box::new(row), old: Some(Box::new(spent_row)), said })
 }
 
+/// The refusal of a replacement for a task that was never retired.
+pub fn not_claimed(old: &Row) -> Box<Refusal> {
+    let message = format!("task `{}` was not claimed for replacement", old.task_id);
+    let refusal = Refusal::new(Code::NotClaimed, message).fact("taskId", old.task_id.as_str());
+    Box::new(refusal.hint("retire it first: lychgate claim-retire"))
+}
+
 /// The refusal of a claim that was spent, naming what spent it.
 pub fn spent(old: &Row, replacement: &Name) -> Box<Refusal> {
     let message = format!("task `{}` was replaced by `{replacement}`; a claim is spent once", old.task_id);
@@ -128,6 +133,7 @@ fn new_row(request: &Reserve, replaces: Option<Replaces>, call: &Call) -> Row {
         workflow_task: request.workflow_task.clone(),
         task_status: TaskStatus::Queued,
         task_attempt_id: Some(request.fresh.clone()),
+        past_attempts: Vec::new(),
         task_attempt_unproven: false,
         task_attempt_retired_by: None,
         retirement: None,

@@ -3,8 +3,10 @@
 use super::codes::Code;
 use super::ids::{AttemptId, Name, Timestamp};
 use super::lineage::{Proof, ReceiptEvidence, prove};
-use super::row::{Attempt, Extra, Origin, Owner, Row, Superseded, TaskStatus, UnprovenOverride};
-use super::state::{Phase, owed_words, shell_word, turn_fact};
+use super::row::{
+    Attempt, Extra, Origin, Owner, PAST_ATTEMPTS_KEPT, Row, Superseded, TaskStatus, UnprovenOverride,
+};
+use super::state::{Phase, command_line, owed_words, turn_fact};
 use super::verdict::{Call, Credentials, Facts, Judged, OwnerLife, Refusal, Role, Said, Verdict};
 use crate::facts;
 
@@ -63,10 +65,7 @@ pub struct Around<'a> {
 pub fn refuse_stopped_ancestor(row: &Row, ancestor: Option<&Name>) -> Result<(), Box<Refusal>> {
     let Some(ancestor) = ancestor else { return Ok(()) };
     let message = format!("ancestor `{ancestor}` of task `{}` is stopped", row.task_id);
-    let hint = format!(
-        "its descendants go on after: lychgate rotate {} --as reawaken",
-        shell_word(ancestor.as_str())
-    );
+    let hint = format!("its descendants go on after: {}", command_line("rotate", ancestor, "--as reawaken"));
     Err(Box::new(Refusal::new(Code::AncestorStopped, message).hint(hint).fact("ancestor", ancestor.as_str())))
 }
 
@@ -232,7 +231,11 @@ fn refuse_live_owner(row: &Row, life: OwnerLife) -> Result<(), Box<Refusal>> {
     let name = row.attempt.owner.name.as_deref().unwrap_or("its owner");
     let message =
         format!("`{name}` is alive and {} turn(s) of task `{}` are in flight", turns.len(), row.task_id);
-    let hint = format!("stop it first: lychgate stop {}", shell_word(row.task_id.as_str()));
+    let hint = if row.phase() == Phase::Open {
+        format!("stop it first: {}", command_line("stop", &row.task_id, ""))
+    } else {
+        "it is stopped; ask again when the owner has settled what is in flight".to_owned()
+    };
     Err(Box::new(Refusal::new(Code::OwnerAlive, message).hint(hint).fact("turns", turns)))
 }
 
@@ -323,6 +326,9 @@ fn publish(
     // A send of an earlier id can never be admitted (rule 40), so it is discharged here.
     row.discharge_waiting();
     row.settlement = None;
+    row.past_attempts.extend(row.task_attempt_id.take());
+    let surplus = row.past_attempts.len().saturating_sub(PAST_ATTEMPTS_KEPT);
+    row.past_attempts.drain(..surplus);
     row.task_attempt_id = Some(request.fresh.clone());
     row.attempt = Attempt {
         origin,

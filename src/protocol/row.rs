@@ -229,6 +229,9 @@ pub struct ReportRef {
     pub extra: Extra,
 }
 
+/// How many earlier attempts a row remembers.
+pub const PAST_ATTEMPTS_KEPT: usize = 64;
+
 /// A task's row.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -248,6 +251,10 @@ pub struct Row {
     /// The current attempt's id. Absent: a legacy row (rule 13).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task_attempt_id: Option<AttemptId>,
+    /// The attempts before the current one, the latest [`PAST_ATTEMPTS_KEPT`] of them: an ended id of a send or
+    /// turn is told from one that was never this task's.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub past_attempts: Vec<AttemptId>,
     /// The lineage marker. Only ever added (rule 11).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub task_attempt_unproven: bool,

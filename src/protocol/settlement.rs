@@ -1,10 +1,12 @@
 //! Closing an attempt's admission, and settling it once nothing is owed (rules 34 to 36, 42, 45, 51 to 58).
 
+use std::borrow::Cow;
+
 use super::codes::{Code, ReceiptSource};
 use super::ids::{AttemptId, CleanupId, Name, SendId, Timestamp, TurnId};
 use super::receipt::{RECEIPT_VERSION, Receipt};
 use super::row::{ClosedBy, ClosedFrom, Closure, Extra, Row, Settled, Settlement, TaskStatus};
-use super::state::{Phase, owed_words, turn_fact};
+use super::state::{Phase, command_line, owed_words, turn_fact};
 use super::verdict::{Call, Credentials, Facts, Judged, ReceiptDue, Refusal, Role, Said, Verdict};
 use crate::facts;
 
@@ -67,6 +69,19 @@ pub fn close(row: &mut Row, by: ClosedBy, words: ClosingWords, now: &Timestamp) 
         settled: None,
     });
     canceled
+}
+
+/// The row as a call reads it that wants the parent's copy of the receipt only. An ancestor's folder that cannot
+/// be written must not hold up an attempt that was closed before anybody knew.
+pub fn with_copies(row: &Row, parent_only: bool) -> Cow<'_, Row> {
+    let mut row = Cow::Borrowed(row);
+    if parent_only
+        && row.phase() == Phase::Closing
+        && let Some(settlement) = &mut row.to_mut().settlement
+    {
+        settlement.closure.parent_only = true;
+    }
+    row
 }
 
 /// Whether the settlement of the current attempt leaves a receipt (rules 1, 58): it is owned, eligible,
@@ -265,7 +280,9 @@ fn settle_ended_turn(
     credentials: &dyn Credentials,
     call: &Call,
 ) -> Judged {
-    let minted = turn.minted().filter(|minted| (1..=row.turns_minted).contains(&minted.counter));
+    let minted = turn.minted().filter(|minted| {
+        (1..=row.turns_minted).contains(&minted.counter) && row.had_attempt(&minted.attempt)
+    });
     let Some(minted) = minted else {
         let message = format!("turn {turn} was never admitted for task `{}`", row.task_id);
         return Err(Box::new(Refusal::new(Code::NoSuchTurn, message)));
@@ -312,7 +329,10 @@ pub fn settle_send(
     call: &Call,
 ) -> Judged {
     let Some(send) = row.sends.iter().find(|send| send.send_id == *send_id) else {
-        if send_id.minted().is_some_and(|minted| (1..=row.sends_minted).contains(&minted.counter)) {
+        let ended = send_id.minted().is_some_and(|minted| {
+            (1..=row.sends_minted).contains(&minted.counter) && row.had_attempt(&minted.attempt)
+        });
+        if ended {
             let message = format!("send {send_id} of task `{}` had ended before", row.task_id);
             return Ok(Verdict::Same(Said { code: Code::AlreadySettled, message, facts: standing(row) }));
         }
@@ -329,7 +349,8 @@ pub fn settle_send(
         );
         let refusal = Refusal::new(Code::SendAdmitted, message)
             .hint(format!(
-                "when it has ended, or if you know that it never started: lychgate settle --turn {turn}"
+                "when it has ended, or if you know that it never started: {}",
+                command_line("settle", &row.task_id, &format!("--turn {turn}"))
             ))
             .fact("turn", turn_fact(send));
         return Err(Box::new(refusal));

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::codes::Code;
 use super::history::Event;
-use super::ids::{AttemptId, Timestamp};
+use super::ids::{AttemptId, Name, Timestamp};
 use super::row::{ClosedBy, Extra, Origin, Row, Send, SendState, TaskStatus};
 use super::verdict::{Call, Credentials, Refusal, Role};
 
@@ -60,6 +60,11 @@ impl Row {
         self.sends
             .iter()
             .filter(|send| send.turn().is_none() && Some(&send.attempt_id) == self.task_attempt_id.as_ref())
+    }
+
+    /// Whether `attempt` is or was an attempt of this task, as far back as the row remembers.
+    pub fn had_attempt(&self, attempt: &AttemptId) -> bool {
+        self.task_attempt_id.as_ref() == Some(attempt) || self.past_attempts.contains(attempt)
     }
 
     /// Whether anything is in flight: the veto over every claim (rule 69).
@@ -211,10 +216,8 @@ impl Row {
 
     fn continue_hint(&self) -> String {
         let how = if self.task_status == TaskStatus::Reported { "reactivate" } else { "reawaken" };
-        format!(
-            "to go on on purpose, publish a fresh attempt: lychgate rotate {} --as {how}",
-            shell_word(self.task_id.as_str())
-        )
+        let command = command_line("rotate", &self.task_id, &format!("--as {how}"));
+        format!("to go on on purpose, publish a fresh attempt: {command}")
     }
 
     /// Refuses a caller without one of the roles `enough` for the owned attempt `attempt`.
@@ -277,14 +280,29 @@ pub fn owed_words(row: &Row) -> String {
     }
 }
 
-/// A name as a shell reads it, for the commands that answers suggest.
+/// A word as a shell reads it, for the commands that answers suggest.
 pub fn shell_word(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_./:@%+=-".contains(c);
-    if !text.is_empty() && !text.starts_with('-') && text.chars().all(plain) {
+    if !text.is_empty() && text.chars().all(plain) {
         text.to_owned()
-    } else if text.starts_with('-') {
-        format!("-- '{}'", text.replace('\'', r"'\''"))
     } else {
         format!("'{}'", text.replace('\'', r"'\''"))
+    }
+}
+
+/// An option and its value as a shell reads them. A value that looks like an option is tied to its own.
+pub fn shell_option(name: &str, value: &str) -> String {
+    let tie = if value.starts_with('-') { '=' } else { ' ' };
+    format!("{name}{tie}{}", shell_word(value))
+}
+
+/// A whole command about a task as a shell reads it. A name that looks like an option goes behind `--`.
+pub fn command_line(verb: &str, task: &Name, options: &str) -> String {
+    let gap = if options.is_empty() { "" } else { " " };
+    let word = shell_word(task.as_str());
+    if word.trim_start_matches('\'').starts_with('-') {
+        format!("lychgate {verb}{gap}{options} -- {word}")
+    } else {
+        format!("lychgate {verb} {word}{gap}{options}")
     }
 }
