@@ -106,7 +106,6 @@ fn ended_by(role: Role) -> Trial {
 }
 
 fn identity() -> Vec<(StepRule, Trial)> {
-    let reawakened = || rotated(&settled().0, RotateAs::Reawaken, 5, OwnerLife::Alive, false);
     vec![
         (StepRule::NewRowIsProven, Trial { before: None, ..Trial::quiet(starting()) }),
         (StepRule::NewRowIsProven, Trial { before: None, ..edited(queued(), |row| row.stop_epoch = 1) }),
@@ -138,8 +137,27 @@ fn identity() -> Vec<(StepRule, Trial)> {
                 row.retirement.as_mut().unwrap().replacement_task_id = Some(name("another"));
             }),
         ),
+    ]
+}
+
+fn succession() -> Vec<(StepRule, Trial)> {
+    let reawakened = || rotated(&settled().0, RotateAs::Reawaken, 5, OwnerLife::Alive, false);
+    vec![
         (StepRule::IdIsFresh, edited(redriven(), |row| row.task_attempt_id = Some(attempt(1)))),
         (StepRule::IdIsFresh, edited(running(), |row| row.task_attempt_id = None)),
+        (StepRule::IdIsFresh, {
+            let mut before = running();
+            before.past_attempts = vec![attempt(5)];
+            edited(before, |row| row.task_attempt_id = Some(attempt(5)))
+        }),
+        (
+            StepRule::PastIsRemembered,
+            Trial::to(running(), {
+                let mut row = redriven();
+                row.past_attempts.clear();
+                row
+            }),
+        ),
         (StepRule::RetiredKeepsId, edited(claimed(), |row| row.task_attempt_id = Some(attempt(5)))),
         (
             StepRule::FreshIsOpen,
@@ -177,6 +195,12 @@ fn identity() -> Vec<(StepRule, Trial)> {
                 row
             }),
         ),
+    ]
+}
+
+fn bounds() -> Vec<(StepRule, Trial)> {
+    let reawakened = || rotated(&settled().0, RotateAs::Reawaken, 5, OwnerLife::Alive, false);
+    vec![
         (StepRule::StatusMoves, edited(running(), |row| row.task_status = TaskStatus::Queued)),
         (StepRule::StatusMoves, edited(settled().0, |row| row.task_status = TaskStatus::Running)),
         (StepRule::StatusMoves, edited(queued(), |row| row.task_status = TaskStatus::Running)),
@@ -342,7 +366,9 @@ fn endings() -> Vec<(StepRule, Trial)> {
 #[test]
 fn every_broken_step_is_reported() {
     let mut broken = BTreeSet::new();
-    for (rule, trial) in identity().into_iter().chain(sends()).chain(endings()) {
+    for (rule, trial) in
+        identity().into_iter().chain(succession()).chain(bounds()).chain(sends()).chain(endings())
+    {
         assert!(rule.broken(&trial.step()).is_some(), "{}: {}", rule.name(), rule.says());
         broken.insert(rule);
     }

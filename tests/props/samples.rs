@@ -35,6 +35,7 @@ pub fn legacy(task: Name, state: u8, call: &Call) -> Row {
         }),
         task_status: states[usize::from(state) % states.len()],
         task_attempt_id: None,
+        past_attempts: Vec::new(),
         task_attempt_unproven: false,
         task_attempt_retired_by: None,
         retirement: None,

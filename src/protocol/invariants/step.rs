@@ -60,6 +60,9 @@ invariants! {
         IdIsFresh ["rules 3, 17, 18"]
             "an attempt id that is published was not known to the row before, and never goes away"
             => identity::id_is_fresh;
+        PastIsRemembered ["rules 3, 39"]
+            "the attempt that is left is remembered, so that its ids are told from strange ones"
+            => identity::past_is_remembered;
         RetiredKeepsId ["rules 9, 21, 73"]
             "a retired attempt gets no successor" => identity::retired_keeps_id;
         FreshIsOpen ["rules 18, 41"]

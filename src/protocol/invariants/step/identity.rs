@@ -62,8 +62,14 @@ pub(super) fn id_is_fresh(step: &Step<'_>) -> Option<String> {
     let Some(fresh) = &step.after.task_attempt_id else { return Some("the attempt id is gone".to_owned()) };
     let mut known = (before.superseded.iter().map(|earlier| &earlier.attempt_id))
         .chain(before.sends.iter().map(|send| &send.attempt_id))
-        .chain(before.reports.iter().filter_map(|report| report.attempt_id.as_ref()));
+        .chain(before.reports.iter().filter_map(|report| report.attempt_id.as_ref()))
+        .chain(&before.past_attempts);
     unless(!known.any(|known| known == fresh), || format!("{fresh} was there before"))
+}
+
+pub(super) fn past_is_remembered(step: &Step<'_>) -> Option<String> {
+    let left = step.before?.task_attempt_id.as_ref()?;
+    unless(step.after.had_attempt(left), || format!("{left} is forgotten"))
 }
 
 pub(super) fn retired_keeps_id(step: &Step<'_>) -> Option<String> {
