@@ -187,8 +187,10 @@ impl StateError {
                 "set LYCHGATE_ROOT, or give `--root`, to a folder that is lychgate's own"
             }
             Self::RootDamaged { .. } => "restore the root from a backup; nothing was written",
-            Self::RootNotYours { .. } => {
-                "run as that user, or have them list your user id as `trustUid` in `config.json`"
+            Self::RootNotYours { owner, .. } => {
+                return Some(format!(
+                    "run as that user, or have `\"trustUid\": {owner}` set in the root's `config.json`"
+                ));
             }
             Self::NetworkFilesystem { .. } => {
                 "set LYCHGATE_ROOT to a folder on a local disk, or set `\"networkFilesystem\": \"allow\"` in the root's `config.json`"
