@@ -45,7 +45,8 @@ pub struct Answer {
     pub body: Option<String>,
     /// A text that a successful answer in text form consists of, byte for byte (`report --show`).
     pub verbatim: Option<String>,
-    /// Whether the call changed something although its exit status says that it was refused.
+    /// Whether it tells of a change, this call's or the one it repeats, whatever its exit status: whoever does not
+    /// hear it must ask again.
     pub changed: bool,
 }
 

@@ -39,6 +39,7 @@ pub fn run(cli: &Cli, environment: &Environment, style: &Style) -> Answer {
     let done = dispatch(&context, &cli.command, style);
     let mut answer = done.unwrap_or_else(|failure| failure.into_answer(command));
     answer.root = Some(context.shown_root());
+    answer.changed = context.answers_change.get() || answer.exit() == Exit::Uncertain;
     answer.request_id = Some(context.request_id);
     answer
 }
@@ -58,7 +59,7 @@ fn dispatch(context: &Context, command: &Command, style: &Style) -> Result<Answe
 }
 
 /// An answer that cannot be delivered is not worth a change: standard output is looked at before anything.
-fn refuse_unusable_output(command: &'static str) -> Option<Answer> {
+pub fn refuse_unusable_output(command: &'static str) -> Option<Answer> {
     let what = match stdout_state() {
         Stdout::Usable => return None,
         Stdout::Closed => "closed",
@@ -81,14 +82,13 @@ pub fn style(global: &Global, environment: &Environment, is_terminal: bool) -> S
     }
 }
 
-/// The answer that could not be delivered, if it told of a change: that is durable, and its caller must ask
-/// again. A refusal or a reading that was not heard changed nothing.
+/// The answer to a call whose answer could not be delivered. If that told of a change, whether it granted or
+/// refused, its caller must ask again; else nothing was changed.
 pub fn undelivered(answer: &Answer, error: &std::io::Error) -> Answer {
-    // Only a reading has a text of somebody else's to print.
-    let is_reading = answer.command == "inspect" || answer.verbatim.is_some();
-    let granted = matches!(answer.exit(), Exit::Done | Exit::Pending) && !answer.command.is_empty();
-    let changed = answer.changed || (granted && !is_reading);
-    let (code, what) = if changed {
+    let changed = answer.changed;
+    let (code, what) = if answer.exit() == Exit::Uncertain {
+        (answer.code, "neither was the change proven durable nor could its answer be printed")
+    } else if changed {
         (Code::AnswerNotDelivered, "the change is durable, but its answer could not be printed")
     } else {
         (Code::OutputUnusable, "the answer could not be printed")

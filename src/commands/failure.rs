@@ -90,7 +90,6 @@ fn refused(command: &'static str, refusal: Refusal) -> Answer {
     let mut answer = Answer::new(command, refusal.code, refusal.message);
     answer.fields = refusal.facts;
     answer.hint = refusal.hint;
-    answer.changed = refusal.changed;
     answer
 }
 

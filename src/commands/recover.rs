@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::answer::Answer;
+use crate::answer::{Answer, escaped};
 use crate::cli::RecoverArgs;
 use crate::protocol::codes::{Code, Exit};
 use crate::protocol::ids::Name;
@@ -15,10 +15,19 @@ use crate::state::{Access, LockPlan, LockWait, StateError, Store, Transaction, W
 use super::context::Context;
 use super::evidence;
 use super::failure::{Failure, chain};
-use super::transact::{Grant, digest, no_task, receipts, record};
+use super::transact::{Grant, commit, digest, no_task, receipts, record, rewrite};
 
 pub(crate) fn run(context: &Context, args: &RecoverArgs) -> Result<Answer, Failure> {
-    let store = Store::open(&context.root, Access::Write)?;
+    let store = match Store::open(&context.root, Access::Change) {
+        // A pass at every start of a machine must not fail where nothing was ever reserved.
+        Err(StateError::NoRoot { .. }) if args.tasks.is_empty() => {
+            let message = "0 task(s) recovered, 0 left alone, 0 at work";
+            let none = || Vec::<Value>::new();
+            let answer = Answer::new(context.command, Code::Recovered, message);
+            return Ok(answer.field("recovered", none()).field("left", none()).field("atWork", 0));
+        }
+        opened => opened?,
+    };
     for task in &args.tasks {
         store.read_task(task)?.ok_or_else(|| no_task(task))?;
     }
@@ -98,7 +107,7 @@ impl Pass<'_> {
         if let Seen::Before(record) = row.requests.seen(&self.context.request_id, &self.digest) {
             let told = record.answer.get("facts").cloned().unwrap_or_default();
             self.done.push(told);
-            return Ok(transaction.rewrite(task)?);
+            return Ok(rewrite(self.context, &transaction, task)?);
         }
         let sight = self.sight(&row)?;
         let call = Call {
@@ -154,7 +163,11 @@ impl Pass<'_> {
     ) -> Result<(), Failure> {
         let said = Said { code: Code::Recovered, message: String::new(), facts: told };
         next.remember(record(self.context, &self.digest, &said, &Grant::default()));
-        transaction.commit(Writes { rows: vec![next], receipts: receipts(receipt), report: None })?;
+        commit(
+            self.context,
+            transaction,
+            Writes { rows: vec![next], receipts: receipts(receipt), report: None },
+        )?;
         self.done.push(Value::Object(said.facts));
         Ok(())
     }
@@ -168,7 +181,6 @@ impl Pass<'_> {
             None => (Code::Recovered, message),
         };
         let mut answer = Answer::new(self.context.command, code, message);
-        answer.changed = n_done > 0;
         if n_left > 0 {
             answer.hint =
                 Some("each of these says what is missing: lychgate inspect TASK --explain".to_owned());
@@ -183,8 +195,8 @@ impl Pass<'_> {
 
     fn told(&self, summary: &str) -> String {
         use std::fmt::Write as _;
-        let text =
-            |value: &Value, key: &str| value.get(key).and_then(Value::as_str).unwrap_or("?").to_owned();
+        // A folder's name and a path may hold a line feed, which a body keeps.
+        let text = |value: &Value, key: &str| escaped(value.get(key).and_then(Value::as_str).unwrap_or("?"));
         let mut told = format!("{summary}\n");
         for done in &self.done {
             // Writing to a String cannot fail.

@@ -8,6 +8,7 @@ use crate::protocol::codes::Code;
 use crate::protocol::ids::{AttemptId, Name};
 use crate::protocol::report::{Publication, Publishing, publish};
 use crate::protocol::requests::Seen;
+use crate::protocol::row::ReportRef;
 use crate::protocol::verdict::{Call, Refusal, Said};
 use crate::state::{
     Access, Document, Evidence, LockPlan, ReportInputError, ReportMeta, ReportText, ReportWrite, Store,
@@ -27,7 +28,7 @@ pub(crate) fn run(context: &Context, args: &ReportArgs) -> Result<Answer, Failur
     let attempt = context
         .attempt_or_environment(args.attempt.as_ref(), &task)?
         .ok_or_else(|| Failure::usage("--attempt is missing, and LYCHGATE_ATTEMPT is not set"))?;
-    let store = Store::open(&context.root, Access::Write)?;
+    let store = Store::open(&context.root, Access::Change)?;
     let keys = worker_keys(&store, &args.token, context, &task)?;
     // The text is read in full before any lock is taken: whoever writes it may be slow.
     let text = read(&store, args.file.as_ref())?;
@@ -90,7 +91,7 @@ impl Job<'_> {
             Seen::Never => {}
             Seen::Before(record) => {
                 let answer = transact::repeated(self.context, self.keys, record);
-                transaction.rewrite(&self.task)?;
+                transact::rewrite(self.context, &transaction, &self.task)?;
                 return answer.map(|answer| self.with_path(answer));
             }
             Seen::ForAnother(record) => return Err(transact::reused(self.context, record)),
@@ -108,7 +109,11 @@ impl Job<'_> {
             request_id: self.context.request_id.clone(),
             now: meta.at.clone(),
         };
-        self.commit(transaction, publish(&document.row, &publication, self.keys, &call), meta, text, &digest)
+        let publishing = publish(&document.row, &publication, self.keys, &call);
+        if let Publishing::Already(_) = &publishing {
+            self.rest_on_report(&transaction, &document)?;
+        }
+        self.commit(transaction, publishing, meta, text, &digest)
     }
 
     fn commit(
@@ -123,26 +128,41 @@ impl Job<'_> {
             Publishing::Accept { mut row, said } => {
                 row.remember(transact::record(self.context, digest, &said, &Grant::default()));
                 let report = Some(ReportWrite { meta, text, late: false });
-                transaction.commit(Writes { rows: vec![*row], receipts: Vec::new(), report })?;
+                transact::commit(
+                    self.context,
+                    transaction,
+                    Writes { rows: vec![*row], receipts: Vec::new(), report },
+                )?;
                 Ok(self.with_path(self.answer(said)))
             }
             Publishing::Already(said) => {
-                transaction.rewrite(&self.task)?;
+                transact::rewrite(self.context, &transaction, &self.task)?;
                 Ok(self.with_path(self.answer(said)))
             }
             Publishing::Late { row, refusal } => {
-                let mut refusal = refusal;
                 match row {
                     Some(row) => {
-                        refusal.changed = true;
                         let report = Some(ReportWrite { meta, text, late: true });
-                        transaction.commit(Writes { rows: vec![*row], receipts: Vec::new(), report })?;
+                        transact::commit(
+                            self.context,
+                            transaction,
+                            Writes { rows: vec![*row], receipts: Vec::new(), report },
+                        )?;
                     }
-                    None => transaction.rewrite(&self.task)?,
+                    None => transact::rewrite(self.context, &transaction, &self.task)?,
                 }
                 Err(Failure::Refused(refusal))
             }
         }
+    }
+
+    /// That this attempt has reported is answered again only as long as its report is there and whole.
+    fn rest_on_report(&self, transaction: &Transaction<'_>, document: &Document) -> Result<(), Failure> {
+        let published = |report: &&ReportRef| report.attempt_id.as_ref() == Some(&self.attempt);
+        let Some(report) = document.row.reports.iter().find(published) else { return Ok(()) };
+        found(&self.task, self.store.read_report(document, report), "the report file is missing")?;
+        let parent = &document.row.parent_workspace_id;
+        Ok(transaction.sync_report(parent, &self.task, Some(&self.attempt))?)
     }
 
     fn answer(&self, said: Said) -> Answer {

@@ -15,7 +15,7 @@ use super::tokens::Keys;
 use super::transact::{Ancestors, Grant, TaskCall, digest};
 
 pub(crate) fn run(context: &Context, args: &RotateArgs) -> Result<Answer, Failure> {
-    let store = Store::open(&context.root, Access::Write)?;
+    let store = Store::open(&context.root, Access::Change)?;
     let keys = Keys::read_if_there(&store, &args.token)?;
     let fresh = context.fresh_attempt()?;
     let request = owner(context, &args.owner).map(|owner| Rotate {

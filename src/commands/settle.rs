@@ -27,7 +27,7 @@ pub(crate) fn run(context: &Context, args: &SettleArgs) -> Result<Answer, Failur
         Wish::Attempt => context.attempt_or_environment(args.attempt.as_ref(), &task)?,
         Wish::Turn(_) | Wish::Send(..) | Wish::Cleanup(_) => args.attempt.clone(),
     };
-    let store = Store::open(&context.root, Access::Write)?;
+    let store = Store::open(&context.root, Access::Change)?;
     let keys = worker_keys(&store, &args.token, context, &task)?;
     let parent_only = args.receipt == ReceiptCopies::ParentOnly;
     let request = SettleAttempt { attempt: guard, source: args.source, parent_only };

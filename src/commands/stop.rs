@@ -26,7 +26,7 @@ pub(crate) fn run(context: &Context, args: &StopArgs) -> Result<Answer, Failure>
         [] => vec![context.task_or_environment(None)?],
         tasks => tasks.to_vec(),
     };
-    let store = Store::open(&context.root, Access::Write)?;
+    let store = Store::open(&context.root, Access::Change)?;
     let keys = Keys::without_token(&store)?;
     let job = Job { context, store: &store, keys: &keys, args };
     let mut answers: Vec<(String, Answer)> = Vec::new();
@@ -241,7 +241,6 @@ fn joined(context: &Context, mut answers: Vec<(String, Answer)>, tree: bool) -> 
     };
     let mut joined = Answer::new(context.command, code, message);
     joined.exit = Some(exit);
-    joined.changed = failed.len() < answers.len();
     joined.body = Some(told(&joined.message, &answers));
     let tasks: Vec<Value> = answers.into_iter().map(|(task, answer)| listed(&task, answer)).collect();
     joined.fields.insert("tasks".to_owned(), Value::Array(tasks));

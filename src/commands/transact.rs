@@ -140,6 +140,28 @@ pub(crate) fn begin<'s>(
     }
 }
 
+/// Commits, and notes that the answer of this call must not get lost unnoticed.
+pub(crate) fn commit(
+    context: &Context,
+    transaction: Transaction<'_>,
+    writes: Writes,
+) -> Result<(), StateError> {
+    transaction.commit(writes)?;
+    context.answers_change.set(true);
+    Ok(())
+}
+
+/// Makes what an earlier call changed durable before it is answered again.
+pub(crate) fn rewrite(
+    context: &Context,
+    transaction: &Transaction<'_>,
+    task: &Name,
+) -> Result<(), StateError> {
+    transaction.rewrite(task)?;
+    context.answers_change.set(true);
+    Ok(())
+}
+
 impl TaskCall<'_> {
     fn call(&self) -> Call {
         Call {
@@ -187,7 +209,7 @@ impl TaskCall<'_> {
             Seen::Never => {}
             Seen::Before(record) => {
                 let answer = self.repeated(record);
-                transaction.rewrite(self.task)?;
+                rewrite(self.context, &transaction, self.task)?;
                 return answer;
             }
             Seen::ForAnother(record) => return Err(self.reused(record)),
@@ -199,20 +221,27 @@ impl TaskCall<'_> {
                 self.sync_evidence(&transaction, &sight, &plan.shared)?;
                 let granted = grant(&said);
                 let row = self.remembering(*row, &said, &granted);
-                transaction.commit(Writes { rows: vec![row], receipts: receipts(receipt), report: None })?;
+                commit(
+                    self.context,
+                    transaction,
+                    Writes { rows: vec![row], receipts: receipts(receipt), report: None },
+                )?;
                 Ok(self.answer(said, &granted))
             }
             Ok(Verdict::Same(said)) => {
                 self.sync_evidence(&transaction, &sight, &plan.shared)?;
-                transaction.rewrite(self.task)?;
+                rewrite(self.context, &transaction, self.task)?;
                 Ok(self.answer(said, &Grant::default()))
             }
             Err(mut refusal) => {
                 refusal.facts.entry("taskId").or_insert_with(|| json!(self.task));
                 if let Some(row) = refusal.leaves.take() {
                     let row = self.remembering_refusal(*row, &refusal);
-                    transaction.commit(Writes { rows: vec![row], receipts: Vec::new(), report: None })?;
-                    refusal.changed = true;
+                    commit(
+                        self.context,
+                        transaction,
+                        Writes { rows: vec![row], receipts: Vec::new(), report: None },
+                    )?;
                 }
                 Err(Failure::Refused(refusal))
             }

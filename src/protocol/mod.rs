@@ -17,6 +17,7 @@ pub mod reservation;
 pub mod retirement;
 pub mod rotation;
 pub mod row;
+pub mod run;
 pub mod settlement;
 pub mod state;
 pub mod stop;

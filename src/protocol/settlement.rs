@@ -192,8 +192,11 @@ pub fn settle_attempt(
     if let Some(attempt) = &request.attempt {
         row.refuse_stale(attempt)?;
     }
-    if let (true, Some(attempt)) = (row.attempt.owned, &row.task_attempt_id) {
-        row.refuse_stranger(credentials, attempt, &[Role::Owner])?;
+    if let Some(attempt) = &row.task_attempt_id {
+        // Nobody's attempt needs no token; but whoever shows one means another attempt, and must not end this.
+        let enough: &[Role] =
+            if row.attempt.owned { &[Role::Owner] } else { &[Role::Absent, Role::Owner, Role::Worker] };
+        row.refuse_stranger(credentials, attempt, enough)?;
     }
     refuse_untrue(row, request.source)?;
     let before = row.state_word();

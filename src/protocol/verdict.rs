@@ -125,14 +125,12 @@ pub struct Refusal {
     pub facts: Facts,
     /// The row as the refusal leaves it, for the few refusals that discharge something.
     pub leaves: Option<Box<Row>>,
-    /// Whether that row was committed: then even a refusal that nobody heard has changed something.
-    pub changed: bool,
 }
 
 impl Refusal {
     /// A refusal without facts.
     pub fn new(code: Code, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), hint: None, facts: Facts::new(), leaves: None, changed: false }
+        Self { code, message: message.into(), hint: None, facts: Facts::new(), leaves: None }
     }
 
     /// Adds what would change the answer.

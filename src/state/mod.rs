@@ -59,7 +59,9 @@ use crate::protocol::ids::Name;
 pub enum Access {
     /// Looking: nothing is made, locked or changed.
     Read,
-    /// Changing: a missing root is made.
+    /// Changing what is there: a missing root is not made, for it holds nothing that could be changed.
+    Change,
+    /// Adding to it: a missing root is made.
     Write,
 }
 

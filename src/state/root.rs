@@ -53,14 +53,15 @@ impl Store {
     /// A root that is a file, or has files of somebody else's and no `config.json`, is foreign.
     pub fn open(dir: &Path, access: Access) -> Result<Self> {
         let Some(path) = disk::canonical(dir)? else {
-            if access == Access::Read {
+            if access != Access::Write {
                 return Err(StateError::NoRoot { path: dir.to_owned() });
             }
             // Looked at before anything is made: on a refused file system nothing is.
             let above = disk::nearest_existing(dir)?;
             writable(&above, dir, filesystem_of(&above)?, false)?;
             disk::make_root_folder(dir)?;
-            let path = disk::canonical(dir)?.ok_or_else(|| StateError::NoRoot { path: dir.to_owned() })?;
+            let vanished = || StateError::io("find", dir, io::Error::from(io::ErrorKind::NotFound));
+            let path = disk::canonical(dir)?.ok_or_else(vanished)?;
             return Self::open_existing(path, access);
         };
         Self::open_existing(path, access)
@@ -76,14 +77,14 @@ impl Store {
         let filesystem = filesystem_of(&root)?;
         let config = match (read_config(&root)?, access) {
             (Some(config), _) => config,
-            (None, Access::Read) => return Err(unmade(&root)?),
+            (None, Access::Read | Access::Change) => return Err(unmade(&root)?),
             (None, Access::Write) => {
                 writable(&root, &path, filesystem, false)?;
                 owned(&root, &[])?;
                 initialise(root)?
             }
         };
-        if access == Access::Write {
+        if access != Access::Read {
             let root = Dir::open(&path)?;
             writable(&root, &path, filesystem, config.network_allowed)?;
             owned(&root, &config.trusted)?;
@@ -122,8 +123,19 @@ impl Store {
     }
 
     pub(super) fn open_tasks(&self) -> Result<Dir> {
-        let root = self.open_root()?;
-        root.child(TASKS)?.ok_or_else(|| StateError::damaged(root.at(TASKS), "the folder is missing"))
+        tasks_of(&self.open_root()?)
+    }
+}
+
+/// The folder of the rows. A root that was made has one, so anything else in its place is damage.
+pub(super) fn tasks_of(root: &Dir) -> Result<Dir> {
+    let damaged = |reason: &str| StateError::damaged(root.at(TASKS), reason);
+    match root.child(TASKS) {
+        Ok(tasks) => tasks.ok_or_else(|| damaged("the folder is missing")),
+        Err(StateError::Io { source, .. }) if source.kind() == io::ErrorKind::NotADirectory => {
+            Err(damaged("it is not a folder"))
+        }
+        Err(error) => Err(error),
     }
 }
 

@@ -413,3 +413,15 @@ fn a_damaged_row_and_a_held_lock_change_nothing() {
     std::fs::write(&path, &whole[..whole.len() / 2]).unwrap();
     refused(&root, &args, 65, "row-unreadable");
 }
+
+#[test]
+fn a_token_of_an_earlier_attempt_does_not_end_an_attempt_that_nobody_owns() {
+    let root = TestRoot::new();
+    let task = root.reserve_unknown("t").launched();
+    let again = root.json(&["rotate", "t", "--as", "startup", "--unproven"]).is(0, "rotated");
+    assert_eq!(again.get("owned"), "false");
+    let before = root.bytes();
+    let _ = root.json(&["settle", "t", "--token", &task.token]).is(10, "not-owner");
+    assert_eq!(root.bytes(), before);
+    let _ = root.json(&["settle", "t"]).is(0, "settled");
+}

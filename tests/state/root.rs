@@ -173,9 +173,7 @@ fn a_root_of_another_user_is_written_only_if_it_says_so() {
     if chown(root.path(), Some(12345), None).is_err() {
         return;
     }
-    let error = open(&root.path()).unwrap_err();
-    assert!(matches!(error, StateError::RootNotYours { owner: 12345, .. }));
-    assert!(error.hint().unwrap().contains("`\"trustUid\": 12345`"), "the hint names what allows it");
+    assert!(matches!(open(&root.path()), Err(StateError::RootNotYours { owner: 12345, .. })));
     assert!(Store::open(&root.path(), Access::Read).unwrap().read_task(&name("t")).unwrap().is_some());
     for trust in ["12345", "[1, 12345]"] {
         let config = format!("{{\"kind\":\"lychgate\",\"version\":1,\"trustUid\":{trust},\"later\":true}}");

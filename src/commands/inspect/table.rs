@@ -166,6 +166,7 @@ pub(super) fn one(root: &Path, fields: &Map<String, Value>, _style: &Style) -> S
             ),
         );
     }
+    line("history", text(fields, "historyError"));
     lists(&mut out, fields);
     out
 }
