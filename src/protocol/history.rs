@@ -53,6 +53,9 @@ pub struct History {
     /// The latest events, oldest first.
     #[serde(default)]
     pub events: Vec<Event>,
+    /// Unknown fields.
+    #[serde(flatten)]
+    pub extra: Extra,
 }
 
 /// Events that move out of the row into an archive file, in the commit that cuts them.
