@@ -10,6 +10,7 @@
 mod attempt;
 mod help;
 mod values;
+mod workflow;
 
 use std::collections::HashSet;
 use std::ffi::OsString;
@@ -20,12 +21,14 @@ use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, Subcommand};
 
 pub use attempt::{
-    AdmitArgs, ClaimRetireArgs, InspectArgs, OwnerArgs, RecoverArgs, ReportArgs, ReserveArgs, RotateArgs,
-    SettleArgs, StopArgs, TokenArgs,
+    AdmitArgs, ClaimRetireArgs, InputArgs, InspectArgs, OwnerArgs, RecoverArgs, ReportArgs, ReserveArgs,
+    RotateArgs, SettleArgs, StopArgs, TokenArgs,
 };
 pub use values::{
     CleanupArg, Cleanups, DURATION_MAX, Expect, ExpectedOutcome, Input, ReceiptCopies, RotateAs, SendEnd,
 };
+
+pub use workflow::{StepArgs, StepCheckpointArgs, StepEnd, WaitArgs};
 
 use crate::answer::Format;
 use crate::protocol::ids::{Name, RequestId};
@@ -105,17 +108,34 @@ pub enum Command {
     /// Retire an attempt for exactly one checkpoint
     #[command(long_about = help::CLAIM_RETIRE, after_help = help::CLAIM_RETIRE_AFTER)]
     ClaimRetire(ClaimRetireArgs),
+    /// Record the end of a workflow step
+    #[command(long_about = help::STEP, after_help = help::STEP_AFTER)]
+    Step(StepArgs),
     /// Tell what has become of tasks
     #[command(long_about = help::INSPECT, after_help = help::INSPECT_AFTER)]
     Inspect(InspectArgs),
+    /// Wait until a task has an outcome
+    #[command(long_about = help::WAIT, after_help = help::WAIT_AFTER)]
+    Wait(WaitArgs),
     /// Do after a restart what may be done without guessing
     #[command(long_about = help::RECOVER, after_help = help::RECOVER_AFTER)]
     Recover(RecoverArgs),
 }
 
 /// The commands' names, in the order of the help.
-pub const COMMAND_NAMES: [&str; 9] =
-    ["reserve", "rotate", "admit", "stop", "settle", "report", "claim-retire", "inspect", "recover"];
+pub const COMMAND_NAMES: [&str; 11] = [
+    "reserve",
+    "rotate",
+    "admit",
+    "stop",
+    "settle",
+    "report",
+    "claim-retire",
+    "step",
+    "inspect",
+    "wait",
+    "recover",
+];
 
 impl Command {
     /// The command as it is typed.
@@ -128,7 +148,9 @@ impl Command {
             Self::Settle(_) => "settle",
             Self::Report(_) => "report",
             Self::ClaimRetire(_) => "claim-retire",
+            Self::Step(_) => "step",
             Self::Inspect(_) => "inspect",
+            Self::Wait(_) => "wait",
             Self::Recover(_) => "recover",
         }
     }

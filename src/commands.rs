@@ -5,16 +5,22 @@ mod claim_retire;
 mod context;
 mod evidence;
 mod failure;
+mod input;
 mod inspect;
+mod inspect_run;
 mod owner;
 mod recover;
 mod report;
 mod reserve;
+mod reserve_step;
 mod rotate;
+mod runs;
 mod settle;
+mod step;
 mod stop;
 mod tokens;
 mod transact;
+mod wait;
 
 pub use context::Environment;
 
@@ -53,6 +59,8 @@ fn dispatch(context: &Context, command: &Command, style: &Style) -> Result<Answe
         Command::Settle(args) => settle::run(context, args),
         Command::Report(args) => report::run(context, args),
         Command::ClaimRetire(args) => claim_retire::run(context, args),
+        Command::Step(args) => step::run(context, args),
+        Command::Wait(args) => wait::run(context, args),
         Command::Inspect(args) => inspect::run(context, args, style),
         Command::Recover(args) => recover::run(context, args),
     }

@@ -29,6 +29,18 @@ pub struct TokenArgs {
     pub token_fd: Option<i32>,
 }
 
+/// Which input a step works on: its hash, or the input itself.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
+#[group(id = "step_input", multiple = false)]
+pub struct InputArgs {
+    /// Name the input by its hash
+    #[arg(long, value_name = "H", value_parser = Name::parse)]
+    pub input_hash: Option<Name>,
+    /// Read the input, JSON, from a file or from standard input for -, and hash it
+    #[arg(long, value_name = "FILE", value_parser = input)]
+    pub input: Option<Input>,
+}
+
 /// Who will hold the attempt's token, as far as it is said.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
 pub struct OwnerArgs {
@@ -57,17 +69,23 @@ pub struct ReserveArgs {
     #[command(flatten)]
     pub owner: OwnerArgs,
     /// Ask for the child of a workflow step: the run
-    #[arg(long, value_name = "R", value_parser = Name::parse, requires_all = ["step", "input_hash"])]
+    #[arg(long, value_name = "R", value_parser = Name::parse, requires_all = ["step", "step_input"])]
     pub run: Option<Name>,
     /// Name the step of the run
     #[arg(long, value_name = "S", value_parser = Name::parse, requires = "run")]
     pub step: Option<Name>,
-    /// Name the input the step works on
-    #[arg(long, value_name = "H", value_parser = Name::parse, requires = "run")]
-    pub input_hash: Option<Name>,
+    /// Which input the step works on.
+    #[command(flatten)]
+    pub input: InputArgs,
+    /// Show that the step's child so far is yours: its owner's token
+    #[arg(long, value_name = "T", requires = "run")]
+    pub prior_token: Option<String>,
+    /// Go on after a Stop of the run, on purpose: its stop epoch
+    #[arg(long, value_name = "EPOCH", requires = "run")]
+    pub resume: Option<u64>,
     /// Replace a retired task, spending its claim
     #[arg(long, value_name = "OLD", value_parser = Name::parse, requires = "nonce",
-          conflicts_with_all = ["run", "step", "input_hash"])]
+          conflicts_with_all = ["run", "step", "step_input"])]
     pub replaces: Option<Name>,
     /// Give the nonce that claim-retire answered
     // Plain text, because a malformed nonce is just a wrong one.
@@ -132,8 +150,17 @@ pub struct AdmitArgs {
 #[derive(Debug, Clone, PartialEq, Eq, Args)]
 pub struct StopArgs {
     /// The tasks [env: LYCHGATE_TASK]
-    #[arg(value_name = "TASK", value_parser = Name::parse)]
+    #[arg(value_name = "TASK", value_parser = Name::parse, conflicts_with_all = ["run", "all"])]
     pub tasks: Vec<Name>,
+    /// Stop a workflow run: latch it, then stop every child of it
+    #[arg(long, value_name = "R", value_parser = Name::parse, conflicts_with_all = ["all", "attempt", "cleanup"])]
+    pub run: Option<Name>,
+    /// Say which workspace's run is meant
+    #[arg(long, value_name = "WS", value_parser = Name::parse, requires = "run")]
+    pub parent: Option<Name>,
+    /// Stop every run and every task of the root
+    #[arg(long, conflicts_with_all = ["attempt", "cleanup", "tree"])]
+    pub all: bool,
     /// Stop the descendants too, root first
     #[arg(long)]
     pub tree: bool,
@@ -221,6 +248,7 @@ pub struct ReportArgs {
 
 /// `claim-retire`.
 #[derive(Debug, Clone, PartialEq, Eq, Args)]
+#[command(group = ArgGroup::new("needs_input").args(["input_hash", "input"]).required(true))]
 pub struct ClaimRetireArgs {
     /// The task to retire
     #[arg(value_name = "TASK", value_parser = Name::parse)]
@@ -234,9 +262,9 @@ pub struct ClaimRetireArgs {
     /// Name its step
     #[arg(long, value_name = "S", value_parser = Name::parse)]
     pub step: Name,
-    /// Name its input
-    #[arg(long, value_name = "H", value_parser = Name::parse)]
-    pub input_hash: Name,
+    /// Which input it was started with.
+    #[command(flatten)]
+    pub input: InputArgs,
     /// Name the parent's workspace
     #[arg(long, value_name = "WS", value_parser = Name::parse)]
     pub parent: Name,
@@ -254,6 +282,12 @@ pub struct InspectArgs {
     /// The tasks; every task if none is named
     #[arg(value_name = "TASK", value_parser = Name::parse)]
     pub tasks: Vec<Name>,
+    /// Show a workflow run: every step, its child, and what `reserve` would decide now
+    #[arg(long, value_name = "R", value_parser = Name::parse, conflicts_with_all = ["tasks", "stuck", "expect"])]
+    pub run: Option<Name>,
+    /// Say which workspace's run is meant
+    #[arg(long, value_name = "WS", value_parser = Name::parse, requires = "run")]
+    pub parent: Option<Name>,
     /// Show only what is indeterminate, or unsettled without an event for 10 minutes
     #[arg(long)]
     pub stuck: bool,

@@ -185,3 +185,30 @@ Exit codes:
 pub(super) const RECOVER_AFTER: &str = "\
 Example:
   lychgate recover --strict || lychgate inspect --stuck --explain";
+
+pub(super) const STEP: &str = "\
+Record the end of a workflow step
+
+`complete` takes the child's report as the step's result, and refuses without one. `fail` says that the child gave no result that counts: the next `reserve` for the step retires the child, if evidence allows it, and replaces it.
+
+Exit codes:
+   0  step-completed, step-failed, or already-ended
+  10  no-such-step, no-report, step-ended (it has the other end)
+  11  report-unreadable, legacy-no-attempt-id";
+pub(super) const STEP_AFTER: &str = "\
+Example:
+  lychgate step complete --parent main --run night --step fix \\
+    --input-hash sha256:9f2c";
+
+pub(super) const WAIT: &str = "\
+Wait until a task has an outcome
+
+It looks again and again, takes no lock, and changes nothing.
+
+Exit codes:
+   0  reached
+  10  ended-otherwise: the task is over in another way; no-task-record, no-such-step
+  12  not-yet: the time ran out";
+pub(super) const WAIT_AFTER: &str = "\
+Example:
+  lychgate wait fix-1 --for reported --timeout 5m";

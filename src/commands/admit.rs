@@ -28,6 +28,7 @@ pub(crate) fn run(context: &Context, args: &AdmitArgs) -> Result<Answer, Failure
         keys: &keys,
         task: &task,
         ancestors: if args.start { Ancestors::Held } else { Ancestors::NotLookedAt },
+        checkpoint: None,
         digest: digest(&[
             "admit",
             task.as_str(),

@@ -2,23 +2,39 @@
 
 use crate::answer::Answer;
 use crate::cli::ClaimRetireArgs;
+use crate::protocol::checkpoint::claimed;
 use crate::protocol::retirement::{self, ClaimEvidence, ClaimRequest};
-use crate::state::{Access, Store};
+use crate::protocol::row::ClaimMode;
+use crate::protocol::workflow::Checkpoint;
+use crate::state::{Access, RunKey, Store};
 
 use super::context::Context;
 use super::evidence;
 use super::failure::Failure;
+use super::input;
 use super::tokens::Keys;
-use super::transact::{Ancestors, Grant, TaskCall, digest, no_task};
+use super::transact::{Ancestors, Grant, RunHook, TaskCall, digest, no_task};
 
 pub(crate) fn run(context: &Context, args: &ClaimRetireArgs) -> Result<Answer, Failure> {
     let store = Store::open(&context.root, Access::Change)?;
     let keys = Keys::read(&store, &args.token, None)?;
+    let input_hash = input::required(&args.step, &args.input)?;
+    let at = Checkpoint {
+        parent: args.parent.clone(),
+        run: args.run.clone(),
+        step: args.step.clone(),
+        input_hash: input_hash.clone(),
+    };
+    let reported = args.mode == ClaimMode::RetireReported;
+    let checkpoint = RunHook {
+        key: RunKey { parent: args.parent.clone(), run: args.run.clone() },
+        change: &|run, row, call| claimed(run, &at, &row.task_id, reported, call),
+    };
     let request = ClaimRequest {
         attempt: args.attempt.clone(),
         run: args.run.clone(),
         step: args.step.clone(),
-        input_hash: args.input_hash.clone(),
+        input_hash: input_hash.clone(),
         parent: args.parent.clone(),
         mode: args.mode,
         fresh: context.fresh_nonce()?,
@@ -29,13 +45,14 @@ pub(crate) fn run(context: &Context, args: &ClaimRetireArgs) -> Result<Answer, F
         keys: &keys,
         task: &args.task,
         ancestors: Ancestors::NotLookedAt,
+        checkpoint: Some(&checkpoint),
         digest: digest(&[
             "claim-retire",
             args.task.as_str(),
             args.attempt.as_str(),
             args.run.as_str(),
             args.step.as_str(),
-            args.input_hash.as_str(),
+            input_hash.as_str(),
             args.parent.as_str(),
             args.mode.as_str(),
         ]),

@@ -1,9 +1,9 @@
 //! Gathers the evidence the rules ask for: the owner's life, the receipt, the reports.
 
-use crate::protocol::classify::ReportEvidence;
+use crate::protocol::classify::{Evidence as Known, ReportEvidence};
 use crate::protocol::lineage::ReceiptEvidence;
 use crate::protocol::row::{ProcessRef, Row};
-use crate::protocol::verdict::OwnerLife;
+use crate::protocol::verdict::{OwnerLife, Role};
 use crate::state::process::{Life, observe};
 use crate::state::{Document, Evidence, Locality, Store};
 
@@ -26,6 +26,26 @@ pub(crate) fn process_life(context: &Context, store: &Store, process: &ProcessRe
         Life::Alive(why) => (OwnerLife::Alive, why),
         Life::Dead(why) => (OwnerLife::Dead, why),
         Life::Unknown(why) => (OwnerLife::Unknown, why),
+    }
+}
+
+/// All the evidence about a task, for a caller whose token gives `role`.
+pub(crate) fn of(context: &Context, store: &Store, document: &Document, role: Role) -> Known {
+    Known {
+        receipt: receipt(store, document),
+        reports: reports(store, document),
+        owner_life: owner_life(context, store, &document.row).0,
+        role,
+    }
+}
+
+/// The evidence about a task that has no row: there is none.
+pub(crate) fn none() -> Known {
+    Known {
+        receipt: ReceiptEvidence::NotFound,
+        reports: ReportEvidence::AsTheRowSays,
+        owner_life: OwnerLife::None,
+        role: Role::Absent,
     }
 }
 

@@ -21,6 +21,7 @@ use crate::state::{Access, Document, StateError, Store};
 use super::context::{Context, age_seconds};
 use super::evidence;
 use super::failure::{Failure, chain};
+use super::inspect_run;
 use super::tokens::Keys;
 
 /// How often a task that changes while it is read is read again.
@@ -29,6 +30,9 @@ const READINGS_MAX: usize = 6;
 const STUCK_SECONDS: i64 = 600;
 
 pub(crate) fn run(context: &Context, args: &InspectArgs, style: &Style) -> Result<Answer, Failure> {
+    if let Some(run) = &args.run {
+        return inspect_run::run(context, args, run);
+    }
     let store = match Store::open(&context.root, Access::Read) {
         Ok(store) => store,
         Err(StateError::NoRoot { path }) => return Ok(no_root(context, args, &path.display().to_string())),

@@ -10,19 +10,26 @@ use crate::cli::ReserveArgs;
 use crate::protocol::codes::Code;
 use crate::protocol::ids::{AttemptId, InvalidId, Name, Nonce};
 use crate::protocol::requests::Seen;
+use crate::protocol::checkpoint::replaced;
 use crate::protocol::reservation::{self, Reserve, Reserved, Spending};
 use crate::protocol::row::{Extra, Row, WorkflowTask};
-use crate::protocol::verdict::{Call, Refusal};
-use crate::state::{Access, LockPlan, StateError, Store, TokenFile, Transaction, Writes};
+use crate::protocol::run::Run;
+use crate::protocol::verdict::{Call, Refusal, Said};
+use crate::protocol::workflow::{Checkpoint, refuse_stopped_run};
+use crate::state::{Access, LockPlan, RunKey, StateError, Store, TokenFile, Transaction, Writes};
 
 use super::context::Context;
 use super::evidence;
 use super::failure::Failure;
 use super::owner::{owner, pid_hint};
+use super::reserve_step;
 use super::tokens::Keys;
 use super::transact::{self, Grant, begin, digest, lineage_up, no_task, stopped_ancestor};
 
 pub(crate) fn run(context: &Context, args: &ReserveArgs) -> Result<Answer, Failure> {
+    if args.run.is_some() {
+        return reserve_step::run(context, args);
+    }
     let store = Store::open(&context.root, Access::Write)?;
     let keys = Keys::without_token(&store)?;
     let job = Job { context, store: &store, keys: &keys, args, digest: wish(args) };
@@ -61,9 +68,6 @@ fn wish(args: &ReserveArgs) -> String {
         &ancestors.join("\n"),
         &name(&args.owner.owner),
         &args.owner.owner_pid.map_or(String::new(), |pid| pid.to_string()),
-        &name(&args.run),
-        &name(&args.step),
-        &name(&args.input_hash),
         &name(&args.replaces),
         args.nonce.as_deref().unwrap_or_default(),
     ])
@@ -74,6 +78,24 @@ struct Place {
     parent: Name,
     ancestors: Vec<Name>,
     workflow_task: Option<WorkflowTask>,
+}
+
+impl Place {
+    /// The checkpoint the claim was made for.
+    fn checkpoint(&self) -> Option<Checkpoint> {
+        let step = self.workflow_task.as_ref()?;
+        Some(Checkpoint {
+            parent: self.parent.clone(),
+            run: step.run_id.clone(),
+            step: step.step_id.clone(),
+            input_hash: step.input_hash.clone(),
+        })
+    }
+
+    fn run_key(&self) -> Option<RunKey> {
+        let step = self.workflow_task.as_ref()?;
+        Some(RunKey { parent: self.parent.clone(), run: step.run_id.clone() })
+    }
 }
 
 impl Job<'_> {
@@ -87,7 +109,7 @@ impl Job<'_> {
             return Err(Failure::usage(format!("`{task}` cannot be an ancestor of itself")));
         }
         let exclusive = std::iter::once(task.clone()).chain(self.args.replaces.clone()).collect();
-        let plan = LockPlan { shared, exclusive };
+        let plan = LockPlan { run: place.run_key(), shared, exclusive };
         let refuse = || self.refuse_unlocked(&task);
         let transaction = begin(self.context, self.store, &plan, &refuse)?;
         if let Some(answer) = self.answered_before(&transaction, &task) {
@@ -97,7 +119,9 @@ impl Job<'_> {
             }
             return answer;
         }
+        refuse_stopped_run(transaction.run(), None)?;
         let fresh = self.context.fresh_attempt()?;
+        let at = place.checkpoint();
         let request = Reserve {
             task: task.clone(),
             parent: place.parent,
@@ -108,7 +132,16 @@ impl Job<'_> {
         };
         let reserved = self.judge(&transaction, &request, &plan.shared)?;
         transact::sync_rows(&transaction, &plan.shared)?;
-        self.commit(transaction, reserved, &fresh)
+        let run = match (&at, &self.args.replaces) {
+            (Some(at), Some(old)) => replaced(transaction.run(), at, old, (&task, &fresh), &self.call())?,
+            _ => None,
+        };
+        self.commit(transaction, reserved, run, &fresh)
+    }
+
+    fn call(&self) -> Call {
+        let (command, request_id) = (self.context.command, self.context.request_id.clone());
+        Call { command, request_id, now: self.context.now() }
     }
 
     fn read_old(&self, old: &Name) -> Result<Row, Failure> {
@@ -139,42 +172,8 @@ impl Job<'_> {
             });
         }
         let parent = self.args.parent.clone().ok_or_else(|| Failure::usage("--parent is missing"))?;
-        let ancestors = self.ancestors(&parent)?;
-        Ok(Place { parent, ancestors, workflow_task: self.workflow_task()? })
-    }
-
-    /// A parent that is a task itself knows its own ancestors.
-    fn ancestors(&self, parent: &Name) -> Result<Vec<Name>, Failure> {
-        let Some(row) = self.store.read_task(parent)?.map(|document| document.row) else {
-            let mut line = std::iter::once(parent).chain(&self.args.ancestors);
-            let mut seen = HashSet::new();
-            return match line.find(|name| !seen.insert(*name)) {
-                Some(twice) => Err(Failure::usage(format!("the ancestor `{twice}` is named twice"))),
-                None => Ok(self.args.ancestors.clone()),
-            };
-        };
-        let known = lineage_up(self.store, &row.parent_workspace_id, &row.ancestors)?;
-        if self.args.ancestors.is_empty() || self.args.ancestors == known {
-            return Ok(known);
-        }
-        let known: Vec<&str> = known.iter().map(Name::as_str).collect();
-        Err(Failure::usage(format!(
-            "task `{parent}` has the ancestors {}; leave --ancestor out or name these, nearest first",
-            known.join(", ")
-        )))
-    }
-
-    fn workflow_task(&self) -> Result<Option<WorkflowTask>, Failure> {
-        match (&self.args.run, &self.args.step, &self.args.input_hash) {
-            (None, None, None) => Ok(None),
-            (Some(run), Some(step), Some(hash)) => Ok(Some(WorkflowTask {
-                run_id: run.clone(),
-                step_id: step.clone(),
-                input_hash: hash.clone(),
-                extra: Extra::new(),
-            })),
-            _ => Err(Failure::usage("--run, --step and --input-hash belong together")),
-        }
+        let ancestors = ancestors_of(self.store, &parent, &self.args.ancestors)?;
+        Ok(Place { parent, ancestors, workflow_task: None })
     }
 
     /// The given name, or the first free `<run>.<step>.<n>`; a name this very call made before counts as free.
@@ -238,11 +237,7 @@ impl Job<'_> {
         ancestors: &[Name],
     ) -> Result<Reserved, Failure> {
         let existing = transaction.row(&request.task);
-        let call = Call {
-            command: self.context.command,
-            request_id: self.context.request_id.clone(),
-            now: self.context.now(),
-        };
+        let call = self.call();
         let reserved = match &self.args.replaces {
             None => reservation::reserve(existing, request, &call)?,
             Some(old) => {
@@ -267,29 +262,25 @@ impl Job<'_> {
         &self,
         transaction: Transaction<'_>,
         reserved: Reserved,
+        mut run: Option<Run>,
         fresh: &AttemptId,
     ) -> Result<Answer, Failure> {
         let Reserved { mut row, old, said } = reserved;
         let grant =
             Grant { tokens_of: Some(fresh.clone()), hint: pid_hint(&self.args.owner), ..Grant::default() };
         row.remember(transact::record(self.context, &self.digest, &said, &grant));
+        if let Some(run) = &mut run {
+            run.remember(transact::record(self.context, &self.digest, &said, &grant));
+        }
         let mut rows = vec![*row];
         if let Some(mut old) = old {
             old.remember(transact::record(self.context, &self.digest, &said, &grant));
             rows.push(*old);
         }
-        let mut answer = Answer::new(self.context.command, said.code, said.message);
-        answer.fields = said.facts;
-        answer.hint = grant.hint;
-        transact::add_tokens(&mut answer, self.keys, fresh);
         let token_file = self.args.token_file.as_deref();
-        if let Some(path) = token_file {
-            let token = take_tokens(&mut answer);
-            TokenFile::create(path, &token).map_err(|error| Failure::output_file(path, &error))?;
-            answer.fields.insert("tokenFile".to_owned(), json!(path.display().to_string()));
-        }
+        let answer = answer_with_token(self.context, self.keys, said, &grant, fresh, token_file)?;
         let committed =
-            transact::commit(self.context, transaction, Writes { rows, receipts: Vec::new(), report: None });
+            transact::commit(self.context, transaction, Writes { rows, run, ..Writes::default() });
         match committed {
             Ok(()) => Ok(answer),
             Err(error) => {
@@ -300,14 +291,57 @@ impl Job<'_> {
     }
 }
 
+/// The ancestors of a task under `parent`, nearest first: a parent that is a task itself knows its own.
+pub(super) fn ancestors_of(store: &Store, parent: &Name, given: &[Name]) -> Result<Vec<Name>, Failure> {
+    let Some(row) = store.read_task(parent)?.map(|document| document.row) else {
+        let mut line = std::iter::once(parent).chain(given);
+        let mut seen = HashSet::new();
+        return match line.find(|name| !seen.insert(*name)) {
+            Some(twice) => Err(Failure::usage(format!("the ancestor `{twice}` is named twice"))),
+            None => Ok(given.to_vec()),
+        };
+    };
+    let known = lineage_up(store, &row.parent_workspace_id, &row.ancestors)?;
+    if given.is_empty() || given == known {
+        return Ok(known);
+    }
+    let known: Vec<&str> = known.iter().map(Name::as_str).collect();
+    Err(Failure::usage(format!(
+        "task `{parent}` has the ancestors {}; leave --ancestor out or name these, nearest first",
+        known.join(", ")
+    )))
+}
+
+/// The answer that hands out a fresh attempt's token: in the answer, or in a new file that is on disk before the
+/// commit.
+pub(super) fn answer_with_token(
+    context: &Context,
+    keys: &Keys,
+    said: Said,
+    grant: &Grant,
+    fresh: &AttemptId,
+    token_file: Option<&Path>,
+) -> Result<Answer, Failure> {
+    let mut answer = Answer::new(context.command, said.code, said.message);
+    answer.fields = said.facts;
+    answer.hint.clone_from(&grant.hint);
+    transact::add_tokens(&mut answer, keys, fresh);
+    if let Some(path) = token_file {
+        let token = take_tokens(&mut answer);
+        TokenFile::create(path, &token).map_err(|error| Failure::output_file(path, &error))?;
+        answer.fields.insert("tokenFile".to_owned(), json!(path.display().to_string()));
+    }
+    Ok(answer)
+}
+
 /// A token whose attempt was certainly never committed is of no use to anybody.
-fn take_back(token_file: Option<&Path>, error: &StateError) {
+pub(super) fn take_back(token_file: Option<&Path>, error: &StateError) {
     if let (Some(path), false) = (token_file, matches!(error, StateError::Uncertain { .. })) {
         TokenFile::take_back(path);
     }
 }
 
-fn take_tokens(answer: &mut Answer) -> String {
+pub(super) fn take_tokens(answer: &mut Answer) -> String {
     answer.fields.shift_remove("workerToken");
     let token = answer.fields.shift_remove("token");
     token.and_then(|token| token.as_str().map(str::to_owned)).unwrap_or_default()

@@ -32,6 +32,7 @@ pub(crate) fn run(context: &Context, args: &RotateArgs) -> Result<Answer, Failur
         keys: &keys,
         task: &args.task,
         ancestors: Ancestors::Held,
+        checkpoint: None,
         digest: wish(args),
     };
     // A new token lies synced beside its place before the commit, and takes the place after it: the old token

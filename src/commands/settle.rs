@@ -38,6 +38,7 @@ pub(crate) fn run(context: &Context, args: &SettleArgs) -> Result<Answer, Failur
         keys: &keys,
         task: &task,
         ancestors: Ancestors::NotLookedAt,
+        checkpoint: None,
         digest: digest(&[
             "settle",
             task.as_str(),

@@ -13,20 +13,24 @@ use crate::protocol::row::Row;
 use crate::protocol::settlement::ClosingWords;
 use crate::protocol::stop::{self, NamedCleanup, Stop};
 use crate::protocol::verdict::Refusal;
-use crate::state::{Access, Store};
+use crate::state::{Access, RunKey, Store};
 
 use super::context::Context;
 use super::failure::Failure;
 use super::owner::process;
+use super::runs::{find_run, latch};
 use super::tokens::Keys;
 use super::transact::{Ancestors, Grant, TaskCall, digest};
 
 pub(crate) fn run(context: &Context, args: &StopArgs) -> Result<Answer, Failure> {
+    let store = Store::open(&context.root, Access::Change)?;
+    if args.run.is_some() || args.all {
+        return stop_many(context, &store, args);
+    }
     let tasks = match args.tasks.as_slice() {
         [] => vec![context.task_or_environment(None)?],
         tasks => tasks.to_vec(),
     };
-    let store = Store::open(&context.root, Access::Change)?;
     let keys = Keys::without_token(&store)?;
     let job = Job { context, store: &store, keys: &keys, args };
     let mut answers: Vec<(String, Answer)> = Vec::new();
@@ -47,6 +51,62 @@ pub(crate) fn run(context: &Context, args: &StopArgs) -> Result<Answer, Failure>
         job.wait(&mut answers, wait)?;
     }
     Ok(joined(context, answers, args.tree))
+}
+
+/// A run, or the whole root: the runs are latched first, so that no step gets a child any more; then every
+/// child is stopped.
+fn stop_many(context: &Context, store: &Store, args: &StopArgs) -> Result<Answer, Failure> {
+    let keys = Keys::without_token(store)?;
+    let job = Job { context, store, keys: &keys, args };
+    let reason = args.reason.as_deref();
+    let mut latched = Vec::new();
+    let mut tasks: Vec<Name> = Vec::new();
+    let mut answers: Vec<(String, Answer)> = Vec::new();
+    if let Some(run) = &args.run {
+        let (key, _) = find_run(store, run, args.parent.as_ref())?;
+        let run = latch(context, store, &key, reason)?;
+        tasks.extend(run.steps.iter().map(|step| step.task_id.clone()));
+        latched.push(run);
+    } else {
+        for entry in store.all_runs()? {
+            match entry.doc {
+                Ok(document) => {
+                    let run = document.run;
+                    let key = RunKey { parent: run.parent_workspace_id, run: run.run_id };
+                    latched.push(latch(context, store, &key, reason)?);
+                }
+                Err(error) => answers.push((entry.name, Failure::from(error).into_answer(context.command))),
+            }
+        }
+        for entry in store.tasks()? {
+            match entry.doc {
+                Ok(document) if document.row.task_attempt_retired_by.is_some() => {}
+                Ok(document) => tasks.push(document.row.task_id),
+                Err(error) => answers.push((entry.folder, Failure::from(error).into_answer(context.command))),
+            }
+        }
+    }
+    let mut seen = HashSet::new();
+    tasks.retain(|task| seen.insert(task.clone()));
+    for task in &tasks {
+        answers.push((task.to_string(), job.stop(task, Part::Below)));
+    }
+    if args.tree {
+        job.stop_descendants(&tasks, &mut answers)?;
+    }
+    if let Some(wait) = args.wait {
+        job.wait(&mut answers, wait)?;
+    }
+    let mut answer = joined(context, answers, true);
+    if let ([run], Some(_)) = (latched.as_slice(), &args.run) {
+        answer.fields.insert("runId".to_owned(), json!(run.run_id));
+        answer.fields.insert("stopEpoch".to_owned(), json!(run.stop_epoch));
+    } else {
+        let runs: Vec<Value> =
+            latched.iter().map(|run| json!({ "runId": run.run_id, "stopEpoch": run.stop_epoch })).collect();
+        answer.fields.insert("runs".to_owned(), Value::Array(runs));
+    }
+    Ok(answer)
 }
 
 struct Job<'a> {
@@ -93,6 +153,7 @@ impl Job<'_> {
             keys: self.keys,
             task,
             ancestors: Ancestors::NotLookedAt,
+            checkpoint: None,
             digest: digest(&[
                 "stop",
                 task.as_str(),

@@ -13,9 +13,10 @@ use crate::protocol::ids::{AttemptId, Name, SendId};
 use crate::protocol::lineage::ReceiptEvidence;
 use crate::protocol::requests::{RequestRecord, Seen};
 use crate::protocol::row::{Extra, Row};
+use crate::protocol::run::Run;
 use crate::protocol::state::shell_word;
 use crate::protocol::verdict::{Call, Judged, OwnerLife, ReceiptDue, Refusal, Said, Verdict};
-use crate::state::{Document, LockPlan, LockWait, ReceiptWrite, StateError, Store, Transaction, Writes};
+use crate::state::{Document, LockPlan, LockWait, ReceiptWrite, RunKey, StateError, Store, Transaction, Writes};
 
 use super::context::Context;
 use super::evidence;
@@ -29,6 +30,15 @@ pub(crate) enum Ancestors {
     NotLookedAt,
 }
 
+/// What a change of a task does to the checkpoint of its step.
+pub(crate) struct RunHook<'a> {
+    /// The run, which is locked first.
+    pub(crate) key: RunKey,
+    /// The run as the change leaves it, or `None` where it stays as it is.
+    #[allow(clippy::type_complexity, reason = "one function of the rules, as it is")]
+    pub(crate) change: &'a dyn Fn(Option<&Run>, &Row, &Call) -> Result<Option<Run>, Box<Refusal>>,
+}
+
 /// One call on one task.
 pub(crate) struct TaskCall<'a> {
     pub(crate) context: &'a Context,
@@ -36,6 +46,8 @@ pub(crate) struct TaskCall<'a> {
     pub(crate) keys: &'a Keys,
     pub(crate) task: &'a Name,
     pub(crate) ancestors: Ancestors,
+    /// The run whose checkpoint changes in the same commit.
+    pub(crate) checkpoint: Option<&'a RunHook<'a>>,
     /// Everything the call asked for, so that the same request id with another wish is refused.
     pub(crate) digest: String,
 }
@@ -162,6 +174,13 @@ pub(crate) fn rewrite(
     Ok(())
 }
 
+/// The same for a run.
+pub(crate) fn rewrite_run(context: &Context, transaction: &Transaction<'_>) -> Result<(), StateError> {
+    transaction.rewrite_run()?;
+    context.answers_change.set(true);
+    Ok(())
+}
+
 impl TaskCall<'_> {
     fn call(&self) -> Call {
         Call {
@@ -190,7 +209,8 @@ impl TaskCall<'_> {
             Ancestors::NotLookedAt => Vec::new(),
         };
         shared.reverse();
-        Ok(LockPlan { shared, exclusive: vec![self.task.clone()] })
+        let run = self.checkpoint.map(|hook| hook.key.clone());
+        Ok(LockPlan { run, shared, exclusive: vec![self.task.clone()] })
     }
 
     /// Runs the whole call. `grant` says what the granted answer hands out.
@@ -220,11 +240,15 @@ impl TaskCall<'_> {
             Ok(Verdict::Change { row, receipt, said }) => {
                 self.sync_evidence(&transaction, &sight, &plan.shared)?;
                 let granted = grant(&said);
+                let run = match self.checkpoint {
+                    Some(hook) => (hook.change)(transaction.run(), &row, &self.call())?,
+                    None => None,
+                };
                 let row = self.remembering(*row, &said, &granted);
                 commit(
                     self.context,
                     transaction,
-                    Writes { rows: vec![row], receipts: receipts(receipt), report: None },
+                    Writes { rows: vec![row], receipts: receipts(receipt), run, ..Writes::default() },
                 )?;
                 Ok(self.answer(said, &granted))
             }
@@ -240,7 +264,7 @@ impl TaskCall<'_> {
                     commit(
                         self.context,
                         transaction,
-                        Writes { rows: vec![row], receipts: Vec::new(), report: None },
+                        Writes { rows: vec![row], ..Writes::default() },
                     )?;
                 }
                 Err(Failure::Refused(refusal))

@@ -9,6 +9,7 @@ pub mod classify;
 pub mod codes;
 pub mod history;
 pub mod ids;
+pub mod input_hash;
 pub mod invariants;
 pub mod lineage;
 pub mod receipt;

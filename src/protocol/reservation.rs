@@ -111,6 +111,24 @@ pub fn replace(
     Ok(Reserved { row: Box::new(row), old: Some(Box::new(spent_row)), said })
 }
 
+/// Reserves the replacement of a legacy task, which has no attempt to claim (decision 10). The old row says so.
+pub fn replace_legacy(
+    existing: Option<&Row>,
+    old: &Row,
+    request: &Reserve,
+    call: &Call,
+) -> Result<Reserved, Box<Refusal>> {
+    refuse_taken(existing)?;
+    let replaces = Replaces { task_id: old.task_id.clone(), attempt_id: None, extra: Extra::new() };
+    let row = new_row(request, Some(replaces), call);
+    let before = old.state_word();
+    let mut told = old.clone();
+    let note = "replaced without a claim: it has no attempt id";
+    told.record(call, Some(before), Code::LegacyNoAttemptId, Some(request.task.as_str()), Some(note));
+    let said = said(&row, format!("task `{}` replaces `{}`, which has no attempt id", row.task_id, old.task_id));
+    Ok(Reserved { row: Box::new(row), old: Some(Box::new(told)), said })
+}
+
 /// The refusal of a replacement for a task that was never retired.
 pub fn not_claimed(old: &Row) -> Box<Refusal> {
     let message = format!("task `{}` was not claimed for replacement", old.task_id);

@@ -148,14 +148,16 @@ fn turns_were_admitted(world: &World<'_>) -> Option<String> {
     })
 }
 
+/// Every replacement of a claimed attempt. A legacy task without an attempt id is replaced without a claim.
 fn replacements<'a>(world: &'a World<'_>) -> impl Iterator<Item = (&'a Row, &'a Replaces)> {
-    world.rows.values().filter_map(|row| Some((row, row.replaces.as_ref()?)))
+    let all = world.rows.values().filter_map(|row| Some((row, row.replaces.as_ref()?)));
+    all.filter(|(_, replaces)| replaces.attempt_id.is_some())
 }
 
 fn one_replacement(world: &World<'_>) -> Option<String> {
     let mut seen = BTreeSet::new();
     let twice = replacements(world).find(|(_, replaces)| !seen.insert(&replaces.attempt_id));
-    twice.map(|(row, replaces)| format!("{} is replaced again, by `{}`", replaces.attempt_id, row.task_id))
+    twice.map(|(row, replaces)| format!("{:?} is replaced again, by `{}`", replaces.attempt_id, row.task_id))
 }
 
 fn replacement_spent_a_claim(world: &World<'_>) -> Option<String> {
@@ -164,10 +166,10 @@ fn replacement_spent_a_claim(world: &World<'_>) -> Option<String> {
         let claim = old.and_then(|old| old.task_attempt_retired_by.as_ref());
         let spent = old.and_then(|old| old.retirement.as_ref()?.replacement_task_id.as_ref());
         let fits =
-            claim.is_some_and(|claim| claim.attempt_id == replaces.attempt_id) && spent == Some(&row.task_id);
+            claim.is_some_and(|claim| Some(&claim.attempt_id) == replaces.attempt_id.as_ref()) && spent == Some(&row.task_id);
         if !fits {
             return Some(format!(
-                "`{}` replaces {}, which {spent:?} replaced",
+                "`{}` replaces {:?}, which {spent:?} replaced",
                 row.task_id, replaces.attempt_id
             ));
         }

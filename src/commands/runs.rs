@@ -1,0 +1,62 @@
+//! Finding a run by its name, and stopping it: latched first, then every child.
+
+use crate::protocol::checkpoint::stop_run;
+use crate::protocol::codes::Code;
+use crate::protocol::ids::Name;
+use crate::protocol::requests::Seen;
+use crate::protocol::run::Run;
+use crate::protocol::verdict::{Call, Refusal, Said};
+use crate::state::{LockPlan, RunDocument, RunKey, Store, Writes};
+
+use super::context::Context;
+use super::failure::Failure;
+use super::transact::{self, Grant, begin, digest};
+
+/// The refusal for a run that is not there.
+pub(crate) fn no_run(run: &Name) -> Failure {
+    let message = format!("there is no run `{run}` in this root");
+    Failure::Refused(Box::new(Refusal::new(Code::NoSuchStep, message).fact("runId", run.as_str())))
+}
+
+/// The run of a name: of the session that was named, or of the only one that has it.
+pub(crate) fn find_run(store: &Store, run: &Name, parent: Option<&Name>) -> Result<(RunKey, RunDocument), Failure> {
+    let key = match parent {
+        Some(parent) => RunKey { parent: parent.clone(), run: run.clone() },
+        None => {
+            let mut keys = store.find_runs(run)?;
+            let key = keys.pop().ok_or_else(|| no_run(run))?;
+            if let Some(other) = keys.first() {
+                let message = format!("`{}` and `{}` both have a run `{run}`", other.parent, key.parent);
+                let hint = Some(format!("say which with --parent {} or --parent {}", other.parent, key.parent));
+                return Err(Failure::Call { code: Code::AmbiguousRun, message, hint });
+            }
+            key
+        }
+    };
+    let document = store.read_run(&key)?.ok_or_else(|| no_run(run))?;
+    Ok((key, document))
+}
+
+/// Latches a run: from this commit on none of its steps gets a child. Gives the run as it is then.
+pub(crate) fn latch(context: &Context, store: &Store, key: &RunKey, reason: Option<&str>) -> Result<Run, Failure> {
+    let digest = digest(&["stop --run", key.parent.as_str(), key.run.as_str(), reason.unwrap_or_default()]);
+    let plan = LockPlan { run: Some(key.clone()), ..LockPlan::default() };
+    let transaction = begin(context, store, &plan, &|| Ok(()))?;
+    let run = transaction.run().cloned().ok_or_else(|| no_run(&key.run))?;
+    match run.requests.seen(&context.request_id, &digest) {
+        Seen::Before(_) => {
+            transact::rewrite_run(context, &transaction)?;
+            return Ok(run);
+        }
+        Seen::ForAnother(record) => return Err(transact::reused(context, record)),
+        Seen::Never => {}
+    }
+    let call = Call { command: context.command, request_id: context.request_id.clone(), now: context.now() };
+    let mut stopped = stop_run(&run, reason, &call);
+    let message = format!("run `{}` is stopped", key.run);
+    let facts = crate::facts! { "runId": key.run, "stopEpoch": stopped.stop_epoch };
+    let said = Said { code: Code::Stopped, message, facts };
+    stopped.remember(transact::record(context, &digest, &said, &Grant::default()));
+    transact::commit(context, transaction, Writes { run: Some(stopped.clone()), ..Writes::default() })?;
+    Ok(stopped)
+}

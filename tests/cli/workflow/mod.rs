@@ -1,0 +1,89 @@
+//! Workflow runs: the one place where a step gets a child, the ends of steps, and the Stop of a run.
+
+mod choke;
+mod ends;
+mod kills;
+mod paths;
+mod stopped;
+mod waits;
+
+use crate::common::{Outcome, TestRoot};
+
+/// Asks for the child of a step of the run `run`.
+pub(crate) fn ask(root: &TestRoot, step: &str, more: &[&str]) -> Outcome {
+    let mut args = vec!["reserve", "--run", "run", "--step", step, "--input-hash", "h", "--parent", "ws"];
+    args.extend(more);
+    root.json(&args)
+}
+
+/// Records the end of a step of the run `run`.
+pub(crate) fn end(root: &TestRoot, how: &str, step: &str, more: &[&str]) -> Outcome {
+    let mut args = vec!["step", how, "--run", "run", "--step", step, "--input-hash", "h", "--parent", "ws"];
+    args.extend(more);
+    root.json(&args)
+}
+
+/// A child of a step, and what its calls need.
+pub(crate) struct Child<'a> {
+    pub root: &'a TestRoot,
+    pub task: String,
+    pub attempt: String,
+    pub token: String,
+}
+
+/// A step's fresh child, owned by this test.
+pub(crate) fn child<'a>(root: &'a TestRoot, step: &str) -> Child<'a> {
+    child_of(root, step, &std::process::id().to_string())
+}
+
+/// A step's fresh child, owned by a process.
+pub(crate) fn child_of<'a>(root: &'a TestRoot, step: &str, pid: &str) -> Child<'a> {
+    let out = ask(root, step, &["--owner-pid", pid]).is(0, "reserved");
+    Child { root, task: out.get("taskId"), attempt: out.get("attemptId"), token: out.get("token") }
+}
+
+impl Child<'_> {
+    /// Launches it.
+    pub fn launched(self) -> Self {
+        let _ = self.root.json(&["rotate", &self.task, "--as", "launch", "--token", &self.token]).is(0, "launched");
+        self
+    }
+
+    /// Admits a turn.
+    pub fn turn(&self) -> String {
+        let args = ["admit", &self.task, "--attempt", &self.attempt, "--start", "--token", &self.token];
+        self.root.json(&args).is(0, "admitted").get("turnId")
+    }
+
+    /// Publishes a report.
+    pub fn report(&self) -> Outcome {
+        let args = ["report", &self.task, "--attempt", &self.attempt, "--token", &self.token];
+        self.root.json_with_stdin(&args, b"done")
+    }
+
+    /// Ends a turn.
+    pub fn settle(&self, turn: &str) -> Outcome {
+        self.root.json(&["settle", &self.task, "--turn", turn, "--token", &self.token])
+    }
+
+    /// Works, is stopped in the middle of its turn, and ends it: proven over, without a report.
+    pub fn stopped(self) -> Self {
+        let this = self.launched();
+        let turn = this.turn();
+        let _ = this.root.json(&["stop", &this.task]).is(0, "stopping");
+        let _ = this.settle(&turn).is(0, "turn-settled");
+        this
+    }
+}
+
+/// The numbered events of the run `run`: child, status before, status after.
+pub(crate) fn events(root: &TestRoot) -> Vec<String> {
+    let out = root.json(&["inspect", "--run", "run", "--history"]).is(0, "ok").json();
+    let word = |event: &serde_json::Value, key: &str| event[key].as_str().unwrap_or("none").to_owned();
+    out["history"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|event| format!("{} {} -> {}", word(event, "subject"), word(event, "from"), word(event, "to")))
+        .collect()
+}

@@ -1,0 +1,58 @@
+//! `stop --run` and `stop --all`: the latch first, then every child.
+
+use super::{ask, child};
+use crate::common::TestRoot;
+
+#[test]
+fn a_stopped_run_gives_no_step_a_child_until_somebody_goes_on_on_purpose() {
+    let root = TestRoot::new();
+    let scan = child(&root, "scan");
+    let _plan = child(&root, "plan");
+    let out = root.json(&["stop", "--run", "run", "--reason", "wrong branch"]).is(0, "stopped");
+    assert_eq!((out.get("stopEpoch"), out.get("tasks.0.taskId")), ("1".into(), scan.task.clone()));
+    for step in ["scan", "fix"] {
+        let out = ask(&root, step, &[]).is(10, "run-stopped");
+        assert_eq!(out.get("stopEpoch"), "1");
+        let _ = ask(&root, step, &["--resume", "0"]).is(10, "run-stopped");
+    }
+    let new = ask(&root, "scan", &["--resume", "1"]).is(0, "reserved");
+    assert_eq!(new.get("replaces"), scan.task, "the stopped child is proven over");
+    let _ = ask(&root, "fix", &[]).is(0, "reserved");
+}
+
+#[test]
+fn a_latched_run_takes_no_replacement_either() {
+    let root = TestRoot::new();
+    let scan = child(&root, "scan").stopped();
+    let claim = ["claim-retire", &scan.task, "--attempt", &scan.attempt, "--run", "run", "--step", "scan"];
+    let mut args = claim.to_vec();
+    args.extend(["--input-hash", "h", "--parent", "ws"]);
+    let nonce = root.json(&args).is(0, "claimed").get("nonce");
+    let _ = root.json(&["stop", "--run", "run"]).is(0, "stopped");
+    let _ = root.json(&["reserve", "--replaces", &scan.task, "--nonce", &nonce]).is(10, "run-stopped");
+}
+
+#[test]
+fn a_name_that_two_sessions_have_must_be_told_apart() {
+    let root = TestRoot::new();
+    let _here = child(&root, "scan");
+    let there = ["reserve", "--run", "run", "--step", "scan", "--input-hash", "h", "--parent", "other"];
+    let _ = root.json(&there).is(0, "reserved");
+    let _ = root.json(&["inspect", "--run", "run"]).is(64, "ambiguous-run");
+    let _ = root.json(&["stop", "--run", "run"]).is(64, "ambiguous-run");
+    let _ = root.json(&["inspect", "--run", "run", "--parent", "other"]).is(0, "ok");
+    let _ = root.json(&["stop", "--run", "run", "--parent", "ws"]).is(0, "stopped");
+    let _ = root.json(&there).is(10, "reattach");
+}
+
+#[test]
+fn everything_is_stopped_at_once() {
+    let root = TestRoot::new();
+    let _scan = child(&root, "scan");
+    let _task = root.reserve("t");
+    let out = root.json(&["stop", "--all"]).is(0, "stopped");
+    assert_eq!(out.get("runs.0.runId"), "run");
+    assert_eq!(out.json()["tasks"].as_array().unwrap().len(), 2);
+    let _ = ask(&root, "scan", &[]).is(10, "run-stopped");
+    assert_eq!(root.row("t")["taskStatus"], "interrupted");
+}
