@@ -28,6 +28,11 @@ fn restart_sh_recovers_a_killed_sub_agent_exactly_once() {
 }
 
 #[test]
+fn workflow_sh_resumes_a_killed_workflow_and_replaces_its_dead_child_once() {
+    assert!(run("workflow.sh").contains("7 checks passed"), "every check of the story was made");
+}
+
+#[test]
 fn every_example_is_run_here() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples");
     let source = include_str!("examples.rs");

@@ -37,7 +37,7 @@ pub(crate) fn run(context: &Context, args: &InspectArgs, name: &Name) -> Result<
         "path": store.run_path(&key).display().to_string(), "steps": steps,
     };
     if args.history {
-        let events = store.run_archives(&document).map(|mut events| {
+        let events = store.run_archives(run).map(|mut events| {
             events.extend(run.history.events.iter().cloned());
             events
         });

@@ -75,7 +75,7 @@ fn stop_many(context: &Context, store: &Store, args: &StopArgs) -> Result<Answer
                     let key = RunKey { parent: run.parent_workspace_id, run: run.run_id };
                     latched.push(latch(context, store, &key, reason)?);
                 }
-                Err(error) => answers.push((entry.name, Failure::from(error).into_answer(context.command))),
+                Err(error) => answers.push((entry.folder, Failure::from(error).into_answer(context.command))),
             }
         }
         for entry in store.tasks()? {
