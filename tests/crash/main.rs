@@ -83,6 +83,9 @@ fn run(plan: Plan) {
         let situation = situations::prepare(name, *prepare, &own);
         let tally = explore(&situation, plan, &own);
         add_line(&mut table, name, &tally);
+        for failure in &tally.failures {
+            tell(&format!("FAILED {failure}\n"));
+        }
         total.n_calls += tally.n_calls;
         total.n_kills += tally.n_kills;
         total.n_errors += tally.n_errors;

@@ -337,7 +337,7 @@ fn settle_send(prep: &Prep) -> (Call, Call) {
 fn settle_cleanup(prep: &Prep) -> (Call, Call) {
     prep.alive("t1", &ABOVE).launched();
     let stopped = prep.run(&["stop", "t1", "--cleanup", "worktree"]);
-    let cleanup = stopped["cleanups"][0]["cleanupId"].as_str().unwrap().to_owned();
+    let cleanup = stopped["cleanupId"].as_str().unwrap().to_owned();
     (call(&["settle", "t1", "--cleanup", &cleanup]), call(&["stop", "t1"]))
 }
 
