@@ -5,7 +5,11 @@
 //! this test program again, which runs only [`probe`] there and reports on standard error.
 
 #![cfg(target_os = "linux")]
-#![allow(clippy::print_stderr)]
+#![allow(
+    clippy::print_stderr,
+    clippy::disallowed_methods,
+    reason = "a test program reads its own environment"
+)]
 
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt as _;

@@ -1,6 +1,5 @@
 //! What the process notices about its standard output at the start. Runs itself as the process under test.
 #![allow(clippy::disallowed_methods, reason = "a test program reads its own arguments and environment")]
-
 // This program is its own test runner, so it reports and exits by itself.
 #![allow(clippy::print_stderr, clippy::exit)]
 

@@ -114,9 +114,11 @@ fn accept(row: &Row, publication: &Publication, call: &Call) -> Publishing {
 }
 
 fn keep_late(row: &Row, publication: &Publication, why: &Refusal, call: &Call) -> Publishing {
-    let mut refusal =
-        Refusal::new(Code::LateReport, format!("{}; the report does not count, and is kept", why.message))
-            .hint("read it with `report TASK --show --late`");
+    let mut refusal = Refusal::new(
+        Code::LateReport,
+        format!("{}; the report does not count, and is kept", why.message.trim_end_matches('.')),
+    )
+    .hint("read it with `report TASK --show --late`");
     refusal.facts.clone_from(&why.facts);
     refusal.facts.insert("reasonCode".to_owned(), why.code.as_str().into());
     if publication.kept_late {

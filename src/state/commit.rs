@@ -142,8 +142,13 @@ impl Transaction<'_> {
             }
             held.dir = Some(locked);
         }
-        // A folder without a row may have been left by a call that died before it was durable.
-        if held.document.is_none() { self.tasks.sync() } else { Ok(()) }
+        if held.document.is_some() {
+            return Ok(());
+        }
+        // The folder may have been left by a call that died before it was durable, and so may the root itself:
+        // no row may outlive the `config.json` that says whose it is.
+        self.root.sync()?;
+        self.tasks.sync()
     }
 
     fn encode(&self, row: &Row, commit: Option<&PartOf>, pending: Option<&Pending>) -> Result<Vec<u8>> {

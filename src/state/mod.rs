@@ -11,8 +11,8 @@
 //! machine dies; readers take no lock and see whole commits only; no lock is ever on something that is renamed
 //! or removed; a failed sync is never tried again; there is no daemon and no repair step.
 //!
-//! Where to start reading: [`commit`] for the steps of a commit, [`transaction`] for what the next call does
-//! about a dead one, [`reading`] for what a reader sees meanwhile.
+//! Where to start reading: `commit.rs` for the steps of a commit, `transaction.rs` for what the next call does
+//! about a dead one, `reading.rs` for what a reader sees meanwhile.
 
 mod commit;
 mod disk;

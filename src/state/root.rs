@@ -285,6 +285,9 @@ fn sweep(root: &Dir) -> Result<()> {
             root.remove(&entry.name)?;
             continue;
         }
+        if root.remove_folder(&entry.name).is_ok() {
+            continue;
+        }
         if let Some(dir) = root.child(&entry.name)? {
             for inner in dir.list()?.iter().filter(|inner| inner.kind == Kind::File) {
                 dir.remove(&inner.name)?;

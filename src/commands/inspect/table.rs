@@ -67,13 +67,19 @@ pub(super) fn many(root: &Path, tasks: &[Value], style: &Style) -> String {
         let retired = task.get("retiredBy").is_some_and(Value::is_object);
         let outcome = if retired { "retired" } else { text(task, "outcome") };
         let reason = text(task, "reasonCode");
-        let why = if reason.is_empty() { text(task, "why") } else { reason };
+        let replaced = text(task, "retiredBy.replacementTaskId");
+        let why = match (retired, replaced, reason) {
+            (true, "", _) => "not replaced yet".to_owned(),
+            (true, replacement, _) => format!("replaced by {replacement}"),
+            (false, _, "") => text(task, "why").to_owned(),
+            (false, _, reason) => reason.to_owned(),
+        };
         row(
             text(task, "taskId"),
             outcome,
             text(task, "taskStatus"),
             owner_word(text(task, "owner.alive")),
-            why,
+            &why,
         );
     }
     out

@@ -225,18 +225,19 @@ impl Dir {
 
     /// Makes a folder in this one, if it is missing, and opens it. This folder is not synced.
     pub(super) fn make(&self, name: &str) -> Result<Self> {
-        let made = rustix::fs::mkdirat(self.handle.file(), name, Mode::from_raw_mode(0o700));
+        let dir = self.handle.file();
+        let made = rustix::fs::mkdirat(dir, name, Mode::from_raw_mode(FOLDER_MODE));
         match made {
             Ok(()) | Err(Errno::EXIST) => {}
             Err(error) => return Err(StateError::io("make the folder", self.at(name), error)),
         }
-        let opened = self
-            .child(name)?
-            .ok_or_else(|| StateError::io("open", self.at(name), io::Error::from(io::ErrorKind::NotFound)))?;
         if made.is_ok() {
-            opened.make_private()?;
+            // Before it is opened: with a strange umask not even its owner could open it.
+            let set = rustix::fs::chmodat(dir, name, Mode::from_raw_mode(FOLDER_MODE), AtFlags::empty());
+            set.map_err(|error| StateError::io("set the mode of", self.at(name), error))?;
         }
-        Ok(opened)
+        let missing = || StateError::io("open", self.at(name), io::Error::from(io::ErrorKind::NotFound));
+        self.child(name)?.ok_or_else(missing)
     }
 
     /// Gives the folder its mode, which the umask may have narrowed.
@@ -312,7 +313,8 @@ pub(super) fn make_root_folder(path: &Path) -> Result<()> {
     }
     for folder in missing.into_iter().rev() {
         match fs_err::create_dir(folder) {
-            Ok(()) => Dir::open(folder)?.make_private()?,
+            Ok(()) => fs_err::set_permissions(folder, Permissions::from_mode(FOLDER_MODE))
+                .map_err(|error| StateError::io("set the mode of", folder, error))?,
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             Err(error) => return Err(StateError::io("make the folder", folder, error)),
         }
@@ -343,9 +345,13 @@ fn exists(path: &Path) -> Result<bool> {
 /// Writes a file that is written once, whole or not at all.
 pub(super) fn write_once(path: &Path, bytes: &[u8]) -> Result<()> {
     let file = atomicwrites::AtomicFile::new(path, atomicwrites::AllowOverwrite);
+    // The crate makes a folder for its temp, and with a strange umask nobody could enter that. Every other file
+    // of ours gets its mode explicitly, so that a narrower umask for a moment changes nothing.
+    let umask = rustix::process::umask(Mode::from_raw_mode(0o077));
     let written = file.write(|temp: &mut File| {
         temp.set_permissions(Permissions::from_mode(FILE_MODE))?;
         temp.write_all(bytes)
     });
+    rustix::process::umask(umask);
     written.map_err(|error| StateError::io("write", path, io::Error::from(error)))
 }
