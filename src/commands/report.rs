@@ -188,15 +188,13 @@ fn show(context: &Context, args: &ReportArgs, task: &Name) -> Result<Answer, Fai
 
 fn show_late(store: &Store, document: &Document, text: &mut Vec<u8>) -> Result<(), Failure> {
     let row = &document.row;
-    let late = store
-        .late_reports(&row.parent_workspace_id, &row.task_id)
-        .map_err(|why| unreadable(&row.task_id, &why))?;
+    let late = store.late_reports(document).map_err(|why| unreadable(&row.task_id, &why))?;
     if late.is_empty() {
         return Err(nothing(&row.task_id, "has no late report"));
     }
     for report in &late {
         let start = text.len();
-        let shown = store.show_late(&row.parent_workspace_id, &row.task_id, report, text);
+        let shown = store.show_late(document, report, text);
         found(&row.task_id, shown, "a late report is missing")?;
         // One report ends where the next begins: each starts on a line of its own.
         if late.len() > 1 && text.len() > start && text.last() != Some(&b'\n') {

@@ -3,6 +3,7 @@
 //! Invariants: a report file never changes; one that counts is read only if its SHA-256 is the one its row
 //! names; one under `late/` only if its text has the SHA-256 it names itself.
 
+use std::collections::BTreeSet;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::PathBuf;
 
@@ -16,7 +17,7 @@ use super::document::Document;
 use super::error::{Result, StateError};
 use super::evidence::Evidence;
 use super::names::{LATE, evidence_file, hex, late_file, reports_folder};
-use super::pending::digest_stream;
+use super::pending::{PendingFile, digest_stream};
 use super::report_text::{ReportText, Unescape};
 use crate::protocol::ids::{AttemptId, Name, Timestamp};
 use crate::protocol::row::ReportRef;
@@ -231,18 +232,23 @@ impl Store {
         dir.map_or(Ok(None), |dir| dir.child(LATE))
     }
 
-    /// The refused reports of a task, in the order they were kept in. One that cannot be read says so. The error
-    /// is for people.
-    pub fn late_reports(
-        &self,
-        workspace: &Name,
-        task: &Name,
-    ) -> std::result::Result<Vec<LateReport>, String> {
+    /// The refused reports of a task, in the order they were kept in, wherever a commit that is not finished has
+    /// them. One that cannot be read says so. The error is for people.
+    pub fn late_reports(&self, document: &Document) -> std::result::Result<Vec<LateReport>, String> {
+        let row = &document.row;
         let find = || -> Result<Vec<LateReport>> {
-            let Some(dir) = self.late_folder(workspace, task)? else { return Ok(vec![]) };
+            let Some(dir) = self.late_folder(&row.parent_workspace_id, &row.task_id)? else {
+                return Ok(vec![]);
+            };
             let names = dir.list()?.into_iter().map(|entry| entry.name);
-            let files = names.filter(|name| !name.starts_with('.') && has_json_ending(name));
-            let mut found: Vec<_> = files.map(|file| late_report(&dir, task, file)).collect();
+            let files: BTreeSet<String> = names
+                .filter(|name| !name.starts_with('.') && has_json_ending(name))
+                .chain(pending_late(document).map(|file| file.place().1.to_owned()))
+                .collect();
+            let mut found: Vec<_> = files
+                .into_iter()
+                .map(|file| late_report(&LateFile { dir: &dir, document, name: file }))
+                .collect();
             found.sort_by(|a, b| (&a.at, &a.file).cmp(&(&b.at, &b.file)));
             Ok(found)
         };
@@ -250,21 +256,20 @@ impl Store {
     }
 
     /// Writes the text of a refused report, after it was found to be what its file says.
-    pub fn show_late(
-        &self,
-        workspace: &Name,
-        task: &Name,
-        report: &LateReport,
-        out: &mut dyn Write,
-    ) -> Evidence<()> {
-        let file = report.file.as_str();
+    pub fn show_late(&self, document: &Document, report: &LateReport, out: &mut dyn Write) -> Evidence<()> {
+        let row = &document.row;
         let mut show = || -> Result<Option<()>> {
-            let Some(dir) = self.late_folder(workspace, task)? else { return Ok(None) };
-            let Some(header) = read_header(&dir, task, file)? else { return Ok(None) };
-            let Some(mut found) = dir.open_file(file)? else { return Ok(None) };
-            let failed = |error| StateError::io("print the text of", dir.at(file), error);
+            let Some(dir) = self.late_folder(&row.parent_workspace_id, &row.task_id)? else {
+                return Ok(None);
+            };
+            let late = LateFile { dir: &dir, document, name: report.file.clone() };
+            let Some(header) = late.open()?.map(|found| read_header(found, &row.task_id)).transpose()? else {
+                return Ok(None);
+            };
+            let Some(mut found) = late.open()? else { return Ok(None) };
+            let failed = |error| StateError::io("print the text of", dir.at(&report.file), error);
             if write_text(&mut found, &mut io::sink()).map_err(failed)? != header.sha256 {
-                return Err(StateError::damaged(dir.at(file), "its text is not the one it names"));
+                return Err(StateError::damaged(dir.at(&report.file), "its text is not the one it names"));
             }
             found.seek(SeekFrom::Start(0)).map_err(failed)?;
             write_text(&mut found, out).map(|_| Some(())).map_err(failed)
@@ -289,24 +294,57 @@ pub(super) fn late_is_kept(dir: &Dir, task: &Name, file: &str, text_sha256: &str
     if dir.kind(file)? != Some(Kind::File) {
         return Ok(false);
     }
-    let Some(header) = read_header(dir, task, file)? else { return Ok(false) };
+    let Some(found) = dir.open_file(file)? else { return Ok(false) };
+    let header = read_header(found, task)?;
     let Some(mut found) = dir.open_file(file)? else { return Ok(false) };
     let actual = write_text(&mut found, &mut io::sink());
     Ok(header.sha256 == text_sha256 && actual.is_ok_and(|actual| actual == text_sha256))
 }
 
-fn read_header(dir: &Dir, task: &Name, file: &str) -> Result<Option<Header>> {
-    let Some(found) = dir.open_file(file)? else { return Ok(None) };
-    let damaged = |reason: String| StateError::damaged(dir.at(file), reason);
+fn read_header(found: fs_err::File, task: &Name) -> Result<Header> {
+    let path = found.path().to_owned();
+    let damaged = |reason: String| StateError::damaged(&path, reason);
     let header: Header = serde_json::from_reader(io::BufReader::with_capacity(CHUNK_BYTES, found))
         .map_err(|error| damaged(format!("it is not a report: {error}")))?;
     if header.version != REPORT_VERSION || header.task_id != *task {
         return Err(damaged("it is another task's report, or of another version".to_owned()));
     }
-    Ok(Some(header))
+    Ok(header)
 }
 
-fn late_report(dir: &Dir, task: &Name, file: String) -> LateReport {
+/// The late files that a commit which is not finished may not have put in place yet.
+fn pending_late(document: &Document) -> impl Iterator<Item = &PendingFile> {
+    let row = &document.row;
+    let folder = reports_folder(&row.parent_workspace_id, &row.task_id).join("/") + "/" + LATE + "/";
+    document.files.iter().filter(move |file| file.path.starts_with(&folder))
+}
+
+/// One late file, in its place or beside it.
+struct LateFile<'a> {
+    dir: &'a Dir,
+    document: &'a Document,
+    name: String,
+}
+
+impl LateFile<'_> {
+    fn open(&self) -> Result<Option<fs_err::File>> {
+        let pending = pending_late(self.document).find(|file| file.place().1 == self.name);
+        // Twice, because the file may be put in place between the two looks.
+        for _ in 0..2 {
+            if let Some(found) = self.dir.open_file(&self.name)? {
+                return Ok(Some(found));
+            }
+            let Some(pending) = pending else { return Ok(None) };
+            if let Some(found) = self.dir.open_file(&pending.staged)? {
+                return Ok(Some(found));
+            }
+        }
+        Ok(None)
+    }
+}
+
+fn late_report(late: &LateFile<'_>) -> LateReport {
+    let file = late.name.clone();
     let nothing = |unreadable: String| LateReport {
         file: file.clone(),
         attempt: None,
@@ -316,7 +354,10 @@ fn late_report(dir: &Dir, task: &Name, file: String) -> LateReport {
         text_sha256: String::new(),
         unreadable: Some(unreadable),
     };
-    match read_header(dir, task, &file) {
+    let header = late
+        .open()
+        .and_then(|found| found.map(|found| read_header(found, &late.document.row.task_id)).transpose());
+    match header {
         Ok(Some(header)) => LateReport {
             attempt: header.attempt_id,
             title: header.title,

@@ -131,11 +131,12 @@ fn refused_reports_are_kept_once_each_and_shown() {
         assert!(store.late_exists(&name("ws"), &name("t"), &attempt(), &reference.text_sha256));
     }
     assert!(!store.late_exists(&name("ws"), &name("t"), &attempt(), &"0".repeat(64)));
-    let late = store.late_reports(&name("ws"), &name("t")).unwrap();
+    let document = store.read_task(&name("t")).unwrap().unwrap();
+    let late = store.late_reports(&document).unwrap();
     assert_eq!(late.iter().map(|report| report.bytes).collect::<Vec<_>>(), [1, 4], "by time");
     for (report, text) in late.iter().zip(["a", "four"]) {
         let mut out = vec![];
-        assert_eq!(store.show_late(&name("ws"), &name("t"), report, &mut out), Evidence::Found(()));
+        assert_eq!(store.show_late(&document, report, &mut out), Evidence::Found(()));
         assert_eq!(out, text.as_bytes());
     }
     assert!(store.report_files(&name("ws"), &name("t")).unwrap().is_empty(), "late ones do not count");
@@ -143,7 +144,7 @@ fn refused_reports_are_kept_once_each_and_shown() {
     let damaged = root.at("sessions/ws/subagent-reports/t/late").join(&late[0].file);
     let text = fs::read_to_string(&damaged).unwrap().replace("Markdown\":\"a", "Markdown\":\"b");
     fs::write(damaged, text).unwrap();
-    let shown = store.show_late(&name("ws"), &name("t"), &late[0], &mut vec![]);
+    let shown = store.show_late(&document, &late[0], &mut vec![]);
     assert!(matches!(shown, Evidence::Unreadable(_)));
     assert!(!store.late_exists(&name("ws"), &name("t"), &attempt(), &late[0].text_sha256));
 }
