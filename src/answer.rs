@@ -33,6 +33,8 @@ pub struct Answer {
     pub root: Option<PathBuf>,
     /// The name of the call, if it came that far.
     pub request_id: Option<RequestId>,
+    /// Whether the call changed something, a refusal too.
+    pub changed: bool,
     /// The command's own fields, in camelCase, in the order they are printed.
     pub fields: Map<String, Value>,
     /// What happened, for people: one sentence without a full stop.
@@ -92,6 +94,7 @@ impl Answer {
             exit: None,
             root: None,
             request_id: None,
+            changed: false,
             fields: Map::new(),
             message: message.into(),
             hint: None,

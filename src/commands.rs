@@ -39,6 +39,7 @@ pub fn run(cli: &Cli, environment: &Environment, style: &Style) -> Answer {
     let done = dispatch(&context, &cli.command, style);
     let mut answer = done.unwrap_or_else(|failure| failure.into_answer(command));
     answer.root = Some(context.shown_root());
+    answer.changed = context.changed.get();
     answer.request_id = Some(context.request_id);
     answer
 }
@@ -81,11 +82,13 @@ pub fn style(global: &Global, environment: &Environment, is_terminal: bool) -> S
     }
 }
 
-/// The answer that could not be delivered, if it told of a change: that is durable, and its caller must ask
-/// again. A refusal or a reading that was not heard changed nothing.
+/// What is said in place of an answer that could not be delivered. If the call changed something, or may have,
+/// its caller must ask again; a refusal can have done so too.
 pub fn undelivered(answer: &Answer, error: &std::io::Error) -> Answer {
-    let changed = answer.exit() == Exit::Done && answer.command != "inspect";
-    let (code, what) = if changed {
+    let changed = answer.changed || answer.exit() == Exit::Uncertain;
+    let (code, what) = if answer.exit() == Exit::Uncertain {
+        (Code::Uncertain, "the change may not be durable, and its answer could not be printed")
+    } else if changed {
         (Code::AnswerNotDelivered, "the change is durable, but its answer could not be printed")
     } else {
         (Code::OutputUnusable, "the answer could not be printed")

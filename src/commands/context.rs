@@ -2,6 +2,7 @@
 //!
 //! This is the only place that reads environment variables, the clock and the random source.
 
+use std::cell::Cell;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -70,6 +71,8 @@ pub(crate) struct Context {
     pub(crate) lock_wait: Duration,
     pub(crate) request_id: RequestId,
     pub(crate) here: Here,
+    /// Whether this call has committed something, whatever its answer is.
+    pub(crate) changed: Cell<bool>,
     environment: Environment,
     ids: Ids,
 }
@@ -96,6 +99,7 @@ impl Context {
             lock_wait: global.lock_wait,
             request_id,
             here: Here::new(),
+            changed: Cell::new(false),
             environment: environment.clone(),
             ids,
         })

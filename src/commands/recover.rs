@@ -16,7 +16,7 @@ use crate::state::{Access, LockPlan, LockWait, StateError, Store, Transaction, W
 use super::context::Context;
 use super::evidence;
 use super::failure::Failure;
-use super::transact::{no_task, receipts};
+use super::transact::{commit, no_task, receipts};
 
 pub(crate) fn run(context: &Context, args: &RecoverArgs) -> Result<Answer, Failure> {
     let store = Store::open(&context.root, Access::Write)?;
@@ -128,7 +128,7 @@ impl Pass<'_> {
             "attemptId": next.task_attempt_id, "previousAttemptId": before.task_attempt_id,
             "receipt": receipts.first().map(|write| write.receipt.source.as_str()),
         }));
-        transaction.commit(Writes { rows: vec![next], receipts, report: None })?;
+        commit(self.context, transaction, Writes { rows: vec![next], receipts, report: None })?;
         Ok(())
     }
 

@@ -90,7 +90,7 @@ impl Job<'_> {
             Seen::Never => {}
             Seen::Before(record) => {
                 let answer = transact::repeated(self.context, self.keys, record);
-                transaction.rewrite(&self.task)?;
+                transact::rewrite(self.context, &transaction, &self.task)?;
                 return answer.map(|answer| self.with_path(answer));
             }
             Seen::ForAnother(record) => return Err(transact::reused(self.context, record)),
@@ -123,20 +123,22 @@ impl Job<'_> {
             Publishing::Accept { mut row, said } => {
                 row.remember(transact::record(self.context, digest, &said, &Grant::default()));
                 let report = Some(ReportWrite { meta, text, late: false });
-                transaction.commit(Writes { rows: vec![*row], receipts: Vec::new(), report })?;
+                let writes = Writes { rows: vec![*row], receipts: Vec::new(), report };
+                transact::commit(self.context, transaction, writes)?;
                 Ok(self.with_path(self.answer(said)))
             }
             Publishing::Already(said) => {
-                transaction.rewrite(&self.task)?;
+                transact::rewrite(self.context, &transaction, &self.task)?;
                 Ok(self.with_path(self.answer(said)))
             }
             Publishing::Late { row, refusal } => {
                 match row {
                     Some(row) => {
                         let report = Some(ReportWrite { meta, text, late: true });
-                        transaction.commit(Writes { rows: vec![*row], receipts: Vec::new(), report })?;
+                        let writes = Writes { rows: vec![*row], receipts: Vec::new(), report };
+                        transact::commit(self.context, transaction, writes)?;
                     }
-                    None => transaction.rewrite(&self.task)?,
+                    None => transact::rewrite(self.context, &transaction, &self.task)?,
                 }
                 Err(Failure::Refused(refusal))
             }

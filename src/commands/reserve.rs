@@ -88,7 +88,7 @@ impl Job<'_> {
         if let Some(answer) = self.answered_before(&transaction, &task) {
             let holder = transaction.row(&task).map_or(self.args.replaces.clone(), |_| Some(task.clone()));
             if let Some(holder) = holder {
-                transaction.rewrite(&holder)?;
+                transact::rewrite(self.context, &transaction, &holder)?;
             }
             return answer;
         }
@@ -276,9 +276,10 @@ impl Job<'_> {
             TokenFile::create(path, &token).map_err(|error| Failure::output_file(path, &error))?;
             answer.fields.insert("tokenFile".to_owned(), json!(path.display().to_string()));
         }
-        let committed = transaction.commit(Writes { rows, receipts: Vec::new(), report: None });
+        let committed =
+            transact::commit(self.context, transaction, Writes { rows, receipts: Vec::new(), report: None });
         match committed {
-            Ok(_) => Ok(answer),
+            Ok(()) => Ok(answer),
             Err(error) => {
                 take_back(token_file, &error);
                 Err(error.into())

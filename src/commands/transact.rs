@@ -128,6 +128,28 @@ pub(crate) fn begin<'s>(
     }
 }
 
+/// Commits, and notes that the call has changed something: an answer that is lost then must not say otherwise.
+pub(crate) fn commit(
+    context: &Context,
+    transaction: Transaction<'_>,
+    writes: Writes,
+) -> Result<(), StateError> {
+    transaction.commit(writes)?;
+    context.changed.set(true);
+    Ok(())
+}
+
+/// Makes durable what the answer rests on, which then is this call's own doing as well.
+pub(crate) fn rewrite(
+    context: &Context,
+    transaction: &Transaction<'_>,
+    task: &Name,
+) -> Result<(), StateError> {
+    transaction.rewrite(task)?;
+    context.changed.set(true);
+    Ok(())
+}
+
 impl TaskCall<'_> {
     fn call(&self) -> Call {
         Call {
@@ -172,7 +194,7 @@ impl TaskCall<'_> {
             Seen::Never => {}
             Seen::Before(record) => {
                 let answer = self.repeated(record);
-                transaction.rewrite(self.task)?;
+                rewrite(self.context, &transaction, self.task)?;
                 return answer;
             }
             Seen::ForAnother(record) => return Err(self.reused(record)),
@@ -184,17 +206,19 @@ impl TaskCall<'_> {
                 self.sync_evidence(&transaction, &sight)?;
                 let granted = grant(&said);
                 let row = self.remembering(*row, &said, &granted);
-                transaction.commit(Writes { rows: vec![row], receipts: receipts(receipt), report: None })?;
+                let receipts = receipts(receipt);
+                commit(self.context, transaction, Writes { rows: vec![row], receipts, report: None })?;
                 Ok(self.answer(said, &granted))
             }
             Ok(Verdict::Same(said)) => {
                 self.sync_evidence(&transaction, &sight)?;
-                transaction.rewrite(self.task)?;
+                rewrite(self.context, &transaction, self.task)?;
                 Ok(self.answer(said, &Grant::default()))
             }
             Err(mut refusal) => {
                 if let Some(row) = refusal.leaves.take() {
-                    transaction.commit(Writes { rows: vec![*row], receipts: Vec::new(), report: None })?;
+                    let writes = Writes { rows: vec![*row], receipts: Vec::new(), report: None };
+                    commit(self.context, transaction, writes)?;
                 }
                 refusal.facts.entry("taskId").or_insert_with(|| json!(self.task));
                 Err(Failure::Refused(refusal))
