@@ -139,12 +139,15 @@ fn starting(row: &Row, sight: &RecoverySight, call: &Call) -> Recovery {
 
 fn at_work(row: &Row, sight: &RecoverySight, call: &Call) -> Recovery {
     let in_flight = row.turns().next().is_some();
+    // Re-driven beside turns of earlier attempts: that was recorded, and doing it again would be a second effect.
+    let beside =
+        row.attempt.unproven_override.is_some() && row.turns().count() == row.earlier_turns().count();
     match sight.owner_life {
         OwnerLife::Alive => return Recovery::AtWork,
-        OwnerLife::None if row.waiting_sends().next().is_some() && !in_flight => {
+        OwnerLife::None if row.waiting_sends().next().is_some() && (!in_flight || beside) => {
             return left(Code::UnownedNoReceipt, "it was re-driven, and its send waits to be admitted");
         }
-        OwnerLife::None if !row.attempt.unowned_send_used && !in_flight => {
+        OwnerLife::None if !row.attempt.unowned_send_used && (!in_flight || beside) => {
             return left(Code::UnownedNoReceipt, "it was re-driven, and waits for its one send");
         }
         _ => {}
