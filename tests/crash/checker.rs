@@ -33,7 +33,7 @@ const NEXT: u32 = 3003;
 struct Reference {
     books: Books,
     inspected: Value,
-    /// Evidence files that lie in their places.
+    /// The evidence that counts.
     evidence: BTreeMap<String, Vec<u8>>,
     /// Somebody else's call.
     next: Outcome,
@@ -117,7 +117,7 @@ impl Checker {
     pub fn examine(&self, crashed: &Bench, spare: &Path) -> Result<Side, String> {
         let side = self.side(crashed)?;
         let reference = self.reference(side);
-        self.evidence_in_place(crashed, side)?;
+        self.evidence_counts(crashed, side)?;
         let inspected = inspect(crashed)?;
         equal("inspect", &inspected, &reference.inspected)?;
 
@@ -153,17 +153,15 @@ impl Checker {
         }
     }
 
-    /// Evidence lies in its place only in the state it belongs to; in the new state some of it may still lie
-    /// beside its place, named by the commit's record.
-    fn evidence_in_place(&self, crashed: &Bench, side: Side) -> Result<(), String> {
-        for (path, bytes) in evidence(crashed) {
-            if self.reference(side).evidence.get(&path) != Some(&bytes) {
-                return Err(format!("in the {side:?} state `{path}` does not belong: {}", lossy(&bytes)));
-            }
+    /// The evidence that counts is exactly the state's: what lies in its place, and what the record of a commit
+    /// names that could not put everything in place.
+    fn evidence_counts(&self, crashed: &Bench, side: Side) -> Result<(), String> {
+        let (found, expected) = (evidence(crashed), &self.reference(side).evidence);
+        if let Some(path) = found.keys().find(|path| !expected.contains_key(*path)) {
+            return Err(format!("in the {side:?} state `{path}` does not belong"));
         }
-        let found = evidence(crashed);
-        match self.old.evidence.keys().find(|path| !found.contains_key(*path)) {
-            Some(path) => Err(format!("`{path}` is gone")),
+        match expected.iter().find(|(path, bytes)| found.get(*path) != Some(*bytes)) {
+            Some((path, _)) => Err(format!("in the {side:?} state `{path}` is missing or another one")),
             None => Ok(()),
         }
     }
@@ -251,11 +249,11 @@ pub fn books(bench: &Bench) -> Result<Books, String> {
             format!("{shown:?} {}", lossy(&text))
         });
         let late: Vec<_> = store
-            .late_reports(&row.parent_workspace_id, &row.task_id)?
+            .late_reports(&document)?
             .iter()
             .map(|late| {
                 let mut text = Vec::new();
-                let shown = store.show_late(&row.parent_workspace_id, &row.task_id, late, &mut text);
+                let shown = store.show_late(&document, late, &mut text);
                 format!("{} {shown:?} {}", late.file, lossy(&text))
             })
             .collect();
@@ -288,18 +286,35 @@ fn leftovers(tree: &[Entry]) -> Vec<String> {
     tree.iter().filter(|entry| is_temporary(entry.name())).map(|entry| entry.path.clone()).collect()
 }
 
-/// Evidence files in their places.
+/// The evidence that counts.
 fn evidence(bench: &Bench) -> BTreeMap<String, Vec<u8>> {
-    let files = bench.tree().into_iter().filter(|entry| entry.path.starts_with("root/sessions/"));
-    files
-        .filter(|entry| !is_temporary(entry.name()))
-        .filter_map(|entry| entry.bytes.map(|bytes| (entry.path, bytes)))
-        .collect()
+    let tree = bench.tree();
+    let read =
+        |path: &str| tree.iter().find(|entry| entry.path == path).and_then(|entry| entry.bytes.clone());
+    let mut counts: BTreeMap<String, Vec<u8>> = tree
+        .iter()
+        .filter(|entry| entry.path.starts_with("root/sessions/") && !is_temporary(entry.name()))
+        .filter_map(|entry| entry.bytes.clone().map(|bytes| (entry.path.clone(), bytes)))
+        .collect();
+    for row in tree.iter().filter(|entry| entry.name() == "row.json") {
+        let file: Value =
+            serde_json::from_slice(row.bytes.as_deref().unwrap_or_default()).unwrap_or_default();
+        for named in file["document"]["pending"]["files"].as_array().into_iter().flatten() {
+            let text = |field: &str| named[field].as_str().unwrap_or_default();
+            let place = format!("root/{}", text("path"));
+            let beside = Path::new(&place).with_file_name(text("staged")).display().to_string();
+            if let Some(bytes) = read(&place).or_else(|| read(&beside)) {
+                counts.insert(place, bytes);
+            }
+        }
+    }
+    counts
 }
 
 /// The caller's own files.
 fn outside(bench: &Bench) -> BTreeMap<String, Vec<u8>> {
     let files = bench.tree().into_iter().filter(|entry| !entry.path.starts_with("root/"));
+    let files = files.filter(|entry| !is_temporary(entry.name()));
     files.filter_map(|entry| entry.bytes.map(|bytes| (entry.path, bytes))).collect()
 }
 

@@ -17,6 +17,8 @@ pub struct Plan {
     pub first: &'static [Choice],
     /// For the same call on what it has left itself: a crash during recovery.
     pub second: &'static [Choice],
+    /// Whether also on what is left before the commit point; else only where something is half done.
+    pub second_everywhere: bool,
     /// How many crashes in a row.
     pub n_crashes: usize,
 }
@@ -38,6 +40,13 @@ struct Base {
     bench: Bench,
     side: Side,
     chain: Vec<Point>,
+}
+
+impl Base {
+    /// Something is committed and may have to be finished, or the root is not made yet.
+    fn is_half_done(&self) -> bool {
+        self.side == Side::New || !self.bench.root().join("config.json").exists()
+    }
 }
 
 type Verdict = Arc<OnceLock<Result<Side, String>>>;
@@ -77,6 +86,7 @@ pub fn explore(situation: &Situation, plan: Plan, dir: &Path) -> Tally {
         }
         explorer.run_all(&jobs);
         bases = std::mem::take(&mut *explorer.found.lock().unwrap());
+        bases.retain(|base| plan.second_everywhere || base.is_half_done());
     }
     tally.n_states = explorer.verdicts.into_inner().unwrap().len();
     tally.failures = explorer.failures.into_inner().unwrap();
@@ -128,8 +138,8 @@ impl<'a> Explorer<'a> {
         point: &Point,
         work: &Path,
     ) -> Result<(), String> {
-        let print = fingerprint(bench);
-        let verdict = Arc::clone(self.verdicts.lock().unwrap().entry(print).or_default());
+        let seen = fingerprint(bench);
+        let verdict = Arc::clone(self.verdicts.lock().unwrap().entry(seen).or_default());
         let mut is_new = false;
         let side = verdict.get_or_init(|| {
             is_new = true;
@@ -138,7 +148,7 @@ impl<'a> Explorer<'a> {
         let side = *side.as_ref().map_err(Clone::clone)?;
         if is_new && point.fault == Fault::Kill {
             let chain = base.chain.iter().cloned().chain([point.clone()]).collect();
-            let kept = Bench::copy_of(bench, self.dir.join(format!("state-{print:016x}")));
+            let kept = Bench::copy_of(bench, self.dir.join(format!("state-{seen:016x}")));
             self.found.lock().unwrap().push(Base { bench: kept, side, chain });
         }
         self.checker.truthful(outcome, bench, base.side, side)

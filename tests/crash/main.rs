@@ -40,13 +40,18 @@ use points::{Choice, Fault, Point};
 use world::Bench;
 
 /// What every build runs: death everywhere, twice in a row where something changes, and the likely errors.
-const SHORT: Plan =
-    Plan { first: &[Choice::Kills, Choice::Errors], second: &[Choice::ChangingKills], n_crashes: 2 };
+const SHORT: Plan = Plan {
+    first: &[Choice::Kills, Choice::Errors],
+    second: &[Choice::ChangingKills],
+    second_everywhere: false,
+    n_crashes: 2,
+};
 
 /// Everything.
 const FULL: Plan = Plan {
     first: &[Choice::Kills, Choice::EveryError],
     second: &[Choice::Kills, Choice::EveryError],
+    second_everywhere: true,
     n_crashes: 3,
 };
 

@@ -44,7 +44,7 @@ pub struct Traced {
 }
 
 /// System calls that change something outside the process, or take a lock.
-const CHANGING: [&str; 28] = [
+const CHANGING: [&str; 29] = [
     "write",
     "writev",
     "pwrite64",
@@ -72,7 +72,8 @@ const CHANGING: [&str; 28] = [
     "fchmod",
     "chmod",
     "flock",
-    "fcntl_lock",
+    "fchmodat",
+    "fchmodat2",
 ];
 
 /// System calls that only look at something outside the process.

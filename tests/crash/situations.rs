@@ -106,10 +106,6 @@ impl Prep {
         self.run_call(&call(args))
     }
 
-    fn get(&self, args: &[&str], field: &str) -> String {
-        self.run(args)[field].as_str().unwrap().to_owned()
-    }
-
     fn reserve(&self, id: &'static str, more: &[&str]) -> Task<'_> {
         let answer = self.run(&[&["reserve", id, "--parent", "ws"], more].concat());
         let text = |field: &str| answer[field].as_str().unwrap_or_default().to_owned();

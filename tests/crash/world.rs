@@ -1,8 +1,9 @@
 //! A scratch folder with a root in it, and calls of the real binary on it, alone or under `strace`.
 
+use std::collections::HashMap;
 use std::fs;
 use std::io::Write as _;
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{DirEntryExt as _, PermissionsExt as _};
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -73,7 +74,7 @@ impl Bench {
     /// A copy of another one, in place of whatever was there.
     pub fn copy_of(from: &Self, dir: PathBuf) -> Self {
         remove(&dir);
-        copy(&from.dir, &dir);
+        copy(&from.dir, &dir, &mut HashMap::new());
         Self { dir }
     }
 
@@ -174,14 +175,18 @@ fn walk(dir: &Path, base: &Path, out: &mut Vec<Entry>) {
     }
 }
 
-fn copy(from: &Path, to: &Path) {
+/// Copies a folder. Two names of one file are two names of one file in the copy.
+fn copy(from: &Path, to: &Path, names: &mut HashMap<u64, PathBuf>) {
     fs::create_dir_all(to).unwrap();
     for entry in fs::read_dir(from).unwrap().map(Result::unwrap) {
         let target = to.join(entry.file_name());
         if entry.file_type().unwrap().is_dir() {
-            copy(&entry.path(), &target);
+            copy(&entry.path(), &target, names);
+        } else if let Some(first) = names.get(&entry.ino()) {
+            fs::hard_link(first, target).unwrap();
         } else {
-            fs::copy(entry.path(), target).unwrap();
+            fs::copy(entry.path(), &target).unwrap();
+            names.insert(entry.ino(), target);
         }
     }
     fs::set_permissions(to, fs::metadata(from).unwrap().permissions()).unwrap();
