@@ -5,6 +5,7 @@ mod claim_retire;
 mod context;
 mod evidence;
 mod failure;
+mod handout;
 mod input;
 mod inspect;
 mod inspect_run;

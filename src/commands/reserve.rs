@@ -21,6 +21,7 @@ use crate::state::{Access, LockPlan, RunKey, StateError, Store, TokenFile, Trans
 use super::context::Context;
 use super::evidence;
 use super::failure::Failure;
+use super::handout::{self, Handout};
 use super::owner::{owner, pid_hint};
 use super::reserve_step;
 use super::tokens::Keys;
@@ -213,21 +214,9 @@ impl Job<'_> {
         let rows = [transaction.row(task), self.args.replaces.as_ref().and_then(|old| transaction.row(old))];
         rows.into_iter().flatten().find_map(|row| match self.seen(row) {
             Seen::Never => None,
-            Seen::Before(record) => Some(self.repeated(record)),
+            Seen::Before(record) => Some(handout::repeated(self.context, self.keys, record, self.args.token_file.as_deref())),
             Seen::ForAnother(record) => Some(Err(transact::reused(self.context, record))),
         })
-    }
-
-    fn repeated(&self, record: &crate::protocol::requests::RequestRecord) -> Result<Answer, Failure> {
-        let mut answer = transact::repeated(self.context, self.keys, record)?;
-        let Some(path) = &self.args.token_file else { return Ok(answer) };
-        let token = take_tokens(&mut answer);
-        match TokenFile::read(path) {
-            Ok(text) if text.trim() == token => {}
-            _ => TokenFile::create(path, &token).map_err(|error| Failure::output_file(path, &error))?,
-        }
-        answer.fields.insert("tokenFile".to_owned(), json!(path.display().to_string()));
-        Ok(answer)
     }
 
     fn judge(
@@ -277,17 +266,9 @@ impl Job<'_> {
             old.remember(transact::record(self.context, &self.digest, &said, &grant));
             rows.push(*old);
         }
-        let token_file = self.args.token_file.as_deref();
-        let answer = answer_with_token(self.context, self.keys, said, &grant, fresh, token_file)?;
-        let committed =
-            transact::commit(self.context, transaction, Writes { rows, run, ..Writes::default() });
-        match committed {
-            Ok(()) => Ok(answer),
-            Err(error) => {
-                take_back(token_file, &error);
-                Err(error.into())
-            }
-        }
+        let writes = Writes { rows, run, ..Writes::default() };
+        let out = Handout { said, grant: &grant, fresh, token_file: self.args.token_file.as_deref() };
+        handout::commit(self.context, self.keys, transaction, writes, out)
     }
 }
 
@@ -310,41 +291,6 @@ pub(super) fn ancestors_of(store: &Store, parent: &Name, given: &[Name]) -> Resu
         "task `{parent}` has the ancestors {}; leave --ancestor out or name these, nearest first",
         known.join(", ")
     )))
-}
-
-/// The answer that hands out a fresh attempt's token: in the answer, or in a new file that is on disk before the
-/// commit.
-pub(super) fn answer_with_token(
-    context: &Context,
-    keys: &Keys,
-    said: Said,
-    grant: &Grant,
-    fresh: &AttemptId,
-    token_file: Option<&Path>,
-) -> Result<Answer, Failure> {
-    let mut answer = Answer::new(context.command, said.code, said.message);
-    answer.fields = said.facts;
-    answer.hint.clone_from(&grant.hint);
-    transact::add_tokens(&mut answer, keys, fresh);
-    if let Some(path) = token_file {
-        let token = take_tokens(&mut answer);
-        TokenFile::create(path, &token).map_err(|error| Failure::output_file(path, &error))?;
-        answer.fields.insert("tokenFile".to_owned(), json!(path.display().to_string()));
-    }
-    Ok(answer)
-}
-
-/// A token whose attempt was certainly never committed is of no use to anybody.
-pub(super) fn take_back(token_file: Option<&Path>, error: &StateError) {
-    if let (Some(path), false) = (token_file, matches!(error, StateError::Uncertain { .. })) {
-        TokenFile::take_back(path);
-    }
-}
-
-pub(super) fn take_tokens(answer: &mut Answer) -> String {
-    answer.fields.shift_remove("workerToken");
-    let token = answer.fields.shift_remove("token");
-    token.and_then(|token| token.as_str().map(str::to_owned)).unwrap_or_default()
 }
 
 #[allow(clippy::needless_pass_by_value, reason = "used as a function of map_err")]

@@ -21,7 +21,8 @@ use super::evidence;
 use super::failure::Failure;
 use super::input;
 use super::owner::owner;
-use super::reserve::{answer_with_token, ancestors_of, take_back, take_tokens};
+use super::handout::{self, Handout};
+use super::reserve::ancestors_of;
 use super::tokens::Keys;
 use super::transact::{self, Grant, begin, digest, lineage_up, receipts, stopped_ancestor};
 
@@ -96,7 +97,7 @@ impl Job<'_> {
         let transaction = begin(self.context, self.store, &plan, &|| Ok(()))?;
         crate::seam::pause("locked-step");
         if let Some(record) = self.answered_before(transaction.run(), transaction.row(&task))? {
-            let answer = self.repeated(&record);
+            let answer = handout::repeated(self.context, self.keys, &record, self.args.token_file.as_deref());
             if transaction.run().is_some() {
                 transact::rewrite_run(self.context, &transaction)?;
             }
@@ -174,18 +175,6 @@ impl Job<'_> {
             }
         }
         Ok(None)
-    }
-
-    fn repeated(&self, record: &RequestRecord) -> Result<Answer, Failure> {
-        let mut answer = transact::repeated(self.context, self.keys, record)?;
-        let Some(path) = &self.args.token_file else { return Ok(answer) };
-        let token = take_tokens(&mut answer);
-        match TokenFile::read(path) {
-            Ok(text) if text.trim() == token => {}
-            _ => TokenFile::create(path, &token).map_err(|error| Failure::output_file(path, &error))?,
-        }
-        answer.fields.insert("tokenFile".to_owned(), json!(path.display().to_string()));
-        Ok(answer)
     }
 
     fn judged(
@@ -328,15 +317,8 @@ impl Job<'_> {
             old.remember(record);
             rows.push(*old);
         }
-        let token_file = self.args.token_file.as_deref();
-        let answer = answer_with_token(self.context, self.keys, said, &grant, fresh, token_file)?;
         let writes = Writes { rows, receipts, run: Some(run), ..Writes::default() };
-        match transact::commit(self.context, transaction, writes) {
-            Ok(()) => Ok(answer),
-            Err(error) => {
-                take_back(token_file, &error);
-                Err(error.into())
-            }
-        }
+        let out = Handout { said, grant: &grant, fresh, token_file: self.args.token_file.as_deref() };
+        handout::commit(self.context, self.keys, transaction, writes, out)
     }
 }

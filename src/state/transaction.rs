@@ -91,7 +91,7 @@ impl Store {
         for held in rows.values().filter(|held| held.mode == Mode::Exclusive) {
             let record = held.document.as_ref().and_then(|document| document.pending.as_ref());
             let (Some(dir), Some(record)) = (&held.dir, record) else { continue };
-            if let Some(task) = finish(&root, &tasks, dir, record)? {
+            if let Some(task) = finish(&root, &tasks, &held.folder, dir, record)? {
                 return Ok(Round::Needs(task));
             }
         }
@@ -133,9 +133,10 @@ fn settle_part(root: &Dir, tasks: &Dir, dir: &Dir, folder: &str, task: &Name, pa
 
 /// Puts in place everything that the record of a locked home row names. Answers with the task of a part that
 /// needs a lock this call does not hold.
-fn finish(root: &Dir, tasks: &Dir, home: &Dir, record: &Pending) -> Result<Option<Name>> {
+fn finish(root: &Dir, tasks: &Dir, folder: &str, home: &Dir, record: &Pending) -> Result<Option<Name>> {
     home.sync()?;
     pending::place_files(root, &record.files, Trust::Verify)?;
+    pending::sweep_beside(root, &record.files, folder);
     for row in &record.rows {
         let missing = || StateError::damaged(tasks.at(&row.folder), "a row's folder is missing");
         let dir = tasks.child(&row.folder)?.ok_or_else(missing)?;
