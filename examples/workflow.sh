@@ -65,7 +65,7 @@ agent night.scan.1
     "$LYCHGATE" stop night.plan.1 --reason "a person pressed Stop" >/dev/null
     "$LYCHGATE" settle night.plan.1 --turn "$turn" --token-file "$work/night.plan.1.token" >/dev/null
     kill -KILL "$BASHPID"
-) || true
+) 2>/dev/null || true
 "$LYCHGATE" inspect --run night
 
 echo "2. A fresh shell resumes it"

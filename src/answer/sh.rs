@@ -48,12 +48,12 @@ const IDENTITY: [(&str, &str); 4] = [
 ];
 
 /// The fields each command exports besides.
-const OUTPUTS: [(&str, &str); 9] = [
+const OUTPUTS: [(&str, &str); 11] = [
     (
         "reserve",
         "taskStatus proven receiptEligible reason reasonCode outcome ownerAlive reportPath \
          tokenFile parentWorkspaceId runId stepId inputHash replaces replacesAttemptId \
-         replacementTaskId currentAttemptId ancestor stopEpoch since",
+         replacementTaskId currentAttemptId ancestor stopEpoch since owedCount lateReports otherInputsCount",
     ),
     (
         "rotate",
@@ -69,7 +69,7 @@ const OUTPUTS: [(&str, &str); 9] = [
     (
         "stop",
         "cleanupId taskStatus phase reason reasonCode receipt source currentAttemptId stopEpoch \
-         owedCount canceledSends lateReports since",
+         owedCount canceledSends lateReports since runId runsCount tasksCount",
     ),
     (
         "settle",
@@ -83,15 +83,17 @@ const OUTPUTS: [(&str, &str); 9] = [
     ),
     (
         "claim-retire",
-        "nonce mode authority claimedAt lateReports replacementTaskId taskStatus currentAttemptId \
+        "nonce mode authority claimedAt lateReports currentTaskId replacementTaskId taskStatus currentAttemptId \
          owedCount inFlightCount",
     ),
     (
         "inspect",
         "outcome reasonCode why taskStatus phase proven receiptEligible receipt ownerAlive live \
-         turnsCount owedCount reportPath reportAttemptId lateReports parentWorkspaceId runId stepId \
+         turnsCount stepsCount owedCount reportPath reportAttemptId lateReports parentWorkspaceId runId stepId \
          inputHash replacementTaskId stopEpoch since tasksCount",
     ),
+    ("step", "runId stepId inputHash stepStatus reportPath currentTaskId otherInputsCount"),
+    ("wait", "outcome reasonCode why taskStatus phase lateReports"),
     ("recover", "recoveredCount leftCount atWork"),
 ];
 

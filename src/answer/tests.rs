@@ -243,7 +243,7 @@ fn a_usage_error_says_where_on_one_line() {
     hint: a similar argument exists: '--cleanup'; see `lychgate stop --help`
     ");
     insta::assert_snapshot!(text("lychgate --json sotp t"), @r#"
-    {"ok":false,"command":null,"code":"usage","root":null,"requestId":null,"message":"unrecognized subcommand 'sotp'","hint":"a similar subcommand exists: 'stop'; see `lychgate --help`"}
+    {"ok":false,"command":null,"code":"usage","root":null,"requestId":null,"message":"unrecognized subcommand 'sotp'","hint":"some similar subcommands exist: 'step', 'stop'; see `lychgate --help`"}
     --
     "#);
     insta::assert_snapshot!(text("lychgate rotate t --as launch --expect att_1"), @r"
@@ -256,9 +256,9 @@ fn a_usage_error_says_where_on_one_line() {
     lychgate settle: usage (usage): invalid value 'never' for '--as <HOW>' [possible values: refused, no-work, canceled]
     hint: see `lychgate settle --help`
     ");
-    insta::assert_snapshot!(text("lychgate"), @r"
+    insta::assert_snapshot!(text("lychgate"), @"
     --
-    lychgate: usage (usage): 'lychgate' requires a subcommand but one was not provided [subcommands: reserve, rotate, admit, stop, settle, report, claim-retire, inspect, recover]
+    lychgate: usage (usage): 'lychgate' requires a subcommand but one was not provided [subcommands: reserve, rotate, admit, stop, settle, report, claim-retire, step, inspect, wait, recover]
     hint: see `lychgate --help`
     ");
 }

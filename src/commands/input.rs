@@ -16,7 +16,8 @@ pub(crate) fn hash(step: Option<&Name>, args: &InputArgs) -> Result<Option<Name>
         (None, Some(Input::File(path))) => Some(path.as_path()),
     };
     let step = step.ok_or_else(|| Failure::usage("--input needs --step"))?;
-    let bytes = read_input(path).map_err(|error| Failure::usage(format!("the input cannot be read: {error}")))?;
+    let bytes =
+        read_input(path).map_err(|error| Failure::usage(format!("the input cannot be read: {error}")))?;
     let value = serde_json::from_slice(&bytes)
         .map_err(|error| Failure::usage(format!("the input is not one JSON value: {error}")))?;
     let hash = input_hash(step, &value).map_err(|error| Failure::internal(error.to_string()))?;

@@ -21,7 +21,8 @@ use super::tokens::Keys;
 
 pub(crate) fn run(context: &Context, args: &InspectArgs, name: &Name) -> Result<Answer, Failure> {
     let store = Store::open(&context.root, Access::Read)?;
-    let shows_token = args.token.token.is_some() || args.token.token_file.is_some() || args.token.token_fd.is_some();
+    let shows_token =
+        args.token.token.is_some() || args.token.token_file.is_some() || args.token.token_fd.is_some();
     let keys = shows_token.then(|| Keys::read(&store, &args.token, None)).transpose()?;
     let (key, document) = find_run(&store, name, args.parent.as_ref())?;
     let run = &document.run;
@@ -127,7 +128,8 @@ fn table(root: &str, run: &Run, steps: &[Value]) -> String {
     let _ = writeln!(out, "{:<18} {:<10} {:<22} {:<14} WHY", "STEP", "STATUS", "TASK", "RESERVE SAYS");
     for step in steps {
         let reason = text(step, "reasonCode");
-        let why = if reason.is_empty() { text(step, "why") } else { reason };
+        // A decision that needs no reason has none here; `--json` has the whole sentence.
+        let why = reason;
         let line = format!(
             "{:<18} {:<10} {:<22} {:<14} {why}",
             text(step, "stepId"),

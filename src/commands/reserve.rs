@@ -1,22 +1,19 @@
 //! `reserve`: a new task, queued, with a fresh proven attempt; or the replacement of a retired one.
 
 use std::collections::HashSet;
-use std::path::Path;
-
-use serde_json::json;
 
 use crate::answer::Answer;
 use crate::cli::ReserveArgs;
+use crate::protocol::checkpoint::replaced;
 use crate::protocol::codes::Code;
 use crate::protocol::ids::{AttemptId, InvalidId, Name, Nonce};
 use crate::protocol::requests::Seen;
-use crate::protocol::checkpoint::replaced;
 use crate::protocol::reservation::{self, Reserve, Reserved, Spending};
 use crate::protocol::row::{Extra, Row, WorkflowTask};
 use crate::protocol::run::Run;
-use crate::protocol::verdict::{Call, Refusal, Said};
+use crate::protocol::verdict::{Call, Refusal};
 use crate::protocol::workflow::{Checkpoint, refuse_stopped_run};
-use crate::state::{Access, LockPlan, RunKey, StateError, Store, TokenFile, Transaction, Writes};
+use crate::state::{Access, LockPlan, RunKey, StateError, Store, Transaction, Writes};
 
 use super::context::Context;
 use super::evidence;
@@ -214,7 +211,9 @@ impl Job<'_> {
         let rows = [transaction.row(task), self.args.replaces.as_ref().and_then(|old| transaction.row(old))];
         rows.into_iter().flatten().find_map(|row| match self.seen(row) {
             Seen::Never => None,
-            Seen::Before(record) => Some(handout::repeated(self.context, self.keys, record, self.args.token_file.as_deref())),
+            Seen::Before(record) => {
+                Some(handout::repeated(self.context, self.keys, record, self.args.token_file.as_deref()))
+            }
             Seen::ForAnother(record) => Some(Err(transact::reused(self.context, record))),
         })
     }

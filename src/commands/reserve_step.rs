@@ -14,14 +14,16 @@ use crate::protocol::row::{Extra, Row, WorkflowTask};
 use crate::protocol::run::Run;
 use crate::protocol::verdict::{Call, Credentials as _, Refusal, Role};
 use crate::protocol::workflow::{Checkpoint, Prior, StepDecision, decide, refuse_stopped_run};
-use crate::state::{Access, Document, LockPlan, ReceiptWrite, RunKey, StateError, Store, TokenFile, Transaction, Writes};
+use crate::state::{
+    Access, Document, LockPlan, ReceiptWrite, RunKey, StateError, Store, Transaction, Writes,
+};
 
 use super::context::Context;
 use super::evidence;
 use super::failure::Failure;
+use super::handout::{self, Handout};
 use super::input;
 use super::owner::owner;
-use super::handout::{self, Handout};
 use super::reserve::ancestors_of;
 use super::tokens::Keys;
 use super::transact::{self, Grant, begin, digest, lineage_up, receipts, stopped_ancestor};
@@ -105,7 +107,7 @@ impl Job<'_> {
         }
         // What was read without the locks only chose them. If the step has another child by now, look anew.
         if self.prior(transaction.run())? != prior {
-            return Err(StateError::Raced { task: task.to_string() }.into());
+            return Err(StateError::Raced { what: format!("task `{task}`") }.into());
         }
         self.judged(transaction, &task, ancestors, prior.as_ref(), &plan.shared)
     }
@@ -113,7 +115,8 @@ impl Job<'_> {
     /// The step's child so far: the one the checkpoint names, or whatever replaced it since. In a root that is
     /// older than checkpoints a row that names the step counts as its child.
     fn prior(&self, run: Option<&Run>) -> Result<Option<Name>, Failure> {
-        let named = run.and_then(|run| run.step(&self.at.step, &self.at.input_hash)).map(|step| step.task_id.clone());
+        let named =
+            run.and_then(|run| run.step(&self.at.step, &self.at.input_hash)).map(|step| step.task_id.clone());
         let mut prior = match named {
             None if !self.store.has_checkpoints_since_birth() => self.row_of_step()?,
             named => named,
@@ -156,7 +159,9 @@ impl Job<'_> {
         }
         for n in 1_u64.. {
             let name = Name::parse(&format!("{}.{}.{n}", self.at.run, self.at.step)).map_err(|error| {
-                Failure::usage(format!("run and step are too long for a made-up task name ({error}); name the task"))
+                Failure::usage(format!(
+                    "run and step are too long for a made-up task name ({error}); name the task"
+                ))
             })?;
             if self.store.read_task(&name)?.is_none() {
                 return Ok(name);
@@ -165,7 +170,11 @@ impl Job<'_> {
         Err(Failure::internal("every number is taken"))
     }
 
-    fn answered_before(&self, run: Option<&Run>, row: Option<&Row>) -> Result<Option<RequestRecord>, Failure> {
+    fn answered_before(
+        &self,
+        run: Option<&Run>,
+        row: Option<&Row>,
+    ) -> Result<Option<RequestRecord>, Failure> {
         let logs = [run.map(|run| &run.requests), row.map(|row| &row.requests)];
         for log in logs.into_iter().flatten() {
             match log.seen(&self.context.request_id, &self.digest) {
@@ -223,14 +232,17 @@ impl Job<'_> {
         let (reserved, due) = match decision {
             StepDecision::Replace { old, nonce: Some(nonce), receipt } => {
                 let reports = known.as_ref().map(|known| known.evidence.reports.clone());
-                let reports = reports.ok_or_else(|| Failure::internal("a replacement without a prior child"))?;
+                let reports =
+                    reports.ok_or_else(|| Failure::internal("a replacement without a prior child"))?;
                 let spending = Spending { nonce: Some(&nonce), reports: &reports };
                 (reservation::replace(existing, &old, &spending, &request, &call)?, receipts(receipt))
             }
             StepDecision::Replace { old, nonce: None, receipt } => {
                 (reservation::replace_legacy(existing, &old, &request, &call)?, receipts(receipt))
             }
-            StepDecision::Fresh | StepDecision::No(_) => (reservation::reserve(existing, &request, &call)?, Vec::new()),
+            StepDecision::Fresh | StepDecision::No(_) => {
+                (reservation::reserve(existing, &request, &call)?, Vec::new())
+            }
         };
         self.sync(&transaction, document.as_ref(), due.is_empty(), shared)?;
         let mut run = run.unwrap_or_else(|| Run::new(&self.at.run, &self.at.parent, &call));
@@ -240,7 +252,8 @@ impl Job<'_> {
 
     fn known<'p>(&self, task: &'p Name, document: Option<&'p Document>) -> Prior<'p> {
         let row = document.map(|document| &document.row);
-        let role = row.and_then(|row| row.task_attempt_id.as_ref()).map_or(Role::Absent, |id| self.keys.role(id));
+        let role =
+            row.and_then(|row| row.task_attempt_id.as_ref()).map_or(Role::Absent, |id| self.keys.role(id));
         let known = |document| evidence::of(self.context, self.store, document, role);
         let evidence = document.map_or_else(evidence::none, known);
         Prior { task, row, evidence }
@@ -257,7 +270,9 @@ impl Job<'_> {
         transact::sync_rows(transaction, shared)?;
         let Some(row) = document.map(|document| &document.row) else { return Ok(()) };
         if let (true, Some(attempt)) = (by_receipt, &row.task_attempt_id)
-            && document.is_some_and(|document| evidence::receipt(self.store, document) == crate::protocol::lineage::ReceiptEvidence::Found)
+            && document.is_some_and(|document| {
+                evidence::receipt(self.store, document) == crate::protocol::lineage::ReceiptEvidence::Found
+            })
         {
             transaction.sync_receipt(&row.parent_workspace_id, &row.task_id, attempt)?;
         }
@@ -281,8 +296,11 @@ impl Job<'_> {
         if !others.is_empty() {
             refusal.facts.insert("otherInputs".to_owned(), json!(others));
         }
-        if let Some((row, report)) = document.and_then(|d| d.row.counted_report().map(|report| (&d.row, report))) {
-            let path = self.store.report_path(&row.parent_workspace_id, &row.task_id, report.attempt_id.as_ref());
+        if let Some((row, report)) =
+            document.and_then(|d| d.row.counted_report().map(|report| (&d.row, report)))
+        {
+            let path =
+                self.store.report_path(&row.parent_workspace_id, &row.task_id, report.attempt_id.as_ref());
             refusal.facts.insert("reportPath".to_owned(), json!(path.display().to_string()));
         }
         if let Some(run) = lifted {

@@ -19,26 +19,34 @@ pub(crate) fn no_run(run: &Name) -> Failure {
 }
 
 /// The run of a name: of the session that was named, or of the only one that has it.
-pub(crate) fn find_run(store: &Store, run: &Name, parent: Option<&Name>) -> Result<(RunKey, RunDocument), Failure> {
-    let key = match parent {
-        Some(parent) => RunKey { parent: parent.clone(), run: run.clone() },
-        None => {
-            let mut keys = store.find_runs(run)?;
-            let key = keys.pop().ok_or_else(|| no_run(run))?;
-            if let Some(other) = keys.first() {
-                let message = format!("`{}` and `{}` both have a run `{run}`", other.parent, key.parent);
-                let hint = Some(format!("say which with --parent {} or --parent {}", other.parent, key.parent));
-                return Err(Failure::Call { code: Code::AmbiguousRun, message, hint });
-            }
-            key
+pub(crate) fn find_run(
+    store: &Store,
+    run: &Name,
+    parent: Option<&Name>,
+) -> Result<(RunKey, RunDocument), Failure> {
+    let key = if let Some(parent) = parent {
+        RunKey { parent: parent.clone(), run: run.clone() }
+    } else {
+        let mut keys = store.find_runs(run)?;
+        let key = keys.pop().ok_or_else(|| no_run(run))?;
+        if let Some(other) = keys.first() {
+            let message = format!("`{}` and `{}` both have a run `{run}`", other.parent, key.parent);
+            let hint = Some(format!("say which with --parent {} or --parent {}", other.parent, key.parent));
+            return Err(Failure::Call { code: Code::AmbiguousRun, message, hint });
         }
+        key
     };
     let document = store.read_run(&key)?.ok_or_else(|| no_run(run))?;
     Ok((key, document))
 }
 
 /// Latches a run: from this commit on none of its steps gets a child. Gives the run as it is then.
-pub(crate) fn latch(context: &Context, store: &Store, key: &RunKey, reason: Option<&str>) -> Result<Run, Failure> {
+pub(crate) fn latch(
+    context: &Context,
+    store: &Store,
+    key: &RunKey,
+    reason: Option<&str>,
+) -> Result<Run, Failure> {
     let digest = digest(&["stop --run", key.parent.as_str(), key.run.as_str(), reason.unwrap_or_default()]);
     let plan = LockPlan { run: Some(key.clone()), ..LockPlan::default() };
     let transaction = begin(context, store, &plan, &|| Ok(()))?;

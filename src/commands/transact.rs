@@ -16,7 +16,9 @@ use crate::protocol::row::{Extra, Row};
 use crate::protocol::run::Run;
 use crate::protocol::state::shell_word;
 use crate::protocol::verdict::{Call, Judged, OwnerLife, ReceiptDue, Refusal, Said, Verdict};
-use crate::state::{Document, LockPlan, LockWait, ReceiptWrite, RunKey, StateError, Store, Transaction, Writes};
+use crate::state::{
+    Document, LockPlan, LockWait, ReceiptWrite, RunKey, StateError, Store, Transaction, Writes,
+};
 
 use super::context::Context;
 use super::evidence;
@@ -261,11 +263,7 @@ impl TaskCall<'_> {
                 refusal.facts.entry("taskId").or_insert_with(|| json!(self.task));
                 if let Some(row) = refusal.leaves.take() {
                     let row = self.remembering_refusal(*row, &refusal);
-                    commit(
-                        self.context,
-                        transaction,
-                        Writes { rows: vec![row], ..Writes::default() },
-                    )?;
+                    commit(self.context, transaction, Writes { rows: vec![row], ..Writes::default() })?;
                 }
                 Err(Failure::Refused(refusal))
             }

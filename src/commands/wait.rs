@@ -26,7 +26,8 @@ const POLL_MAX: Duration = Duration::from_millis(100);
 #[allow(clippy::disallowed_methods, reason = "a wait ends by the clock, and grants nothing")]
 pub(crate) fn run(context: &Context, args: &WaitArgs) -> Result<Answer, Failure> {
     let store = Store::open(&context.root, Access::Read)?;
-    let shows_token = args.token.token.is_some() || args.token.token_file.is_some() || args.token.token_fd.is_some();
+    let shows_token =
+        args.token.token.is_some() || args.token.token_file.is_some() || args.token.token_fd.is_some();
     let keys = shows_token.then(|| Keys::read(&store, &args.token, None)).transpose()?;
     let deadline = Instant::now() + args.timeout;
     let mut pause = POLL_MIN;
@@ -39,8 +40,12 @@ pub(crate) fn run(context: &Context, args: &WaitArgs) -> Result<Answer, Failure>
             return Ok(told(context, Code::Reached, message, &document, &found));
         }
         if ended_otherwise(&document, &found) {
-            let message =
-                format!("task `{task}` is {}: {}; it will not be {}", found.outcome.as_str(), found.why, args.outcome.as_str());
+            let message = format!(
+                "task `{task}` is {}: {}; it will not be {}",
+                found.outcome.as_str(),
+                found.why,
+                args.outcome.as_str()
+            );
             return Ok(told(context, Code::EndedOtherwise, message, &document, &found));
         }
         let now = Instant::now();
@@ -58,13 +63,17 @@ fn awaited(store: &Store, args: &WaitArgs) -> Result<Name, Failure> {
     if let Some(task) = &args.task {
         return Ok(task.clone());
     }
-    let (Some(run), Some(step)) = (&args.run, &args.step) else { return Err(Failure::usage("no task is named")) };
+    let (Some(run), Some(step)) = (&args.run, &args.step) else {
+        return Err(Failure::usage("no task is named"));
+    };
     let (_, document) = find_run(store, run, args.parent.as_ref())?;
     let latest = document.run.steps.iter().rev().filter(|record| record.step_id == *step);
-    latest.max_by(|a, b| a.started_at.cmp(&b.started_at)).map(|record| record.task_id.clone()).ok_or_else(|| {
-        let message = format!("run `{run}` has no record of step `{step}`");
-        Failure::Refused(Box::new(Refusal::new(Code::NoSuchStep, message)))
-    })
+    latest.max_by(|a, b| a.started_at.cmp(&b.started_at)).map(|record| record.task_id.clone()).ok_or_else(
+        || {
+            let message = format!("run `{run}` has no record of step `{step}`");
+            Failure::Refused(Box::new(Refusal::new(Code::NoSuchStep, message)))
+        },
+    )
 }
 
 fn look(context: &Context, store: &Store, document: &Document, keys: Option<&Keys>) -> Classified {

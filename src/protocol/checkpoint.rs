@@ -218,7 +218,7 @@ pub fn complete(
         ..step.clone()
     };
     let message = format!("step `{}` is completed by the report of task `{}`", at.step, row.task_id);
-    Ok(ended_as(run, done, at, Code::StepCompleted, message, call))
+    Ok(ended_as(run, &done, at, Code::StepCompleted, message, call))
 }
 
 /// `step fail`: the step's child gave no result that counts.
@@ -253,7 +253,7 @@ pub fn fail(
         ..step.clone()
     };
     let message = format!("step `{}` is recorded as failed", at.step);
-    Ok(ended_as(run, failed, at, Code::StepFailed, message, call))
+    Ok(ended_as(run, &failed, at, Code::StepFailed, message, call))
 }
 
 fn ended(step: &Step, at: &Checkpoint) -> Box<Refusal> {
@@ -263,11 +263,11 @@ fn ended(step: &Step, at: &Checkpoint) -> Box<Refusal> {
     Box::new(refusal)
 }
 
-fn ended_as(run: &Run, step: Step, at: &Checkpoint, code: Code, message: String, call: &Call) -> RunChange {
+fn ended_as(run: &Run, step: &Step, at: &Checkpoint, code: Code, message: String, call: &Call) -> RunChange {
     let mut run = run.clone();
-    let facts = about(&step, at);
+    let facts = about(step, at);
     run.put(step.clone());
-    run.record(call, &step, Some(StepStatus::Started));
+    run.record(call, step, Some(StepStatus::Started));
     RunChange { run: Some(Box::new(run)), said: Said { code, message, facts } }
 }
 

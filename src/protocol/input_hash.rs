@@ -117,7 +117,10 @@ mod tests {
 
     #[test]
     fn keys_are_sorted_at_every_depth_and_lists_are_not() {
-        assert_eq!(canonical(r#"{"b":[{"z":1,"a":2},3],"a":{"y":null,"x":true}}"#), r#"{"a":{"x":true,"y":null},"b":[{"a":2,"z":1},3]}"#);
+        assert_eq!(
+            canonical(r#"{"b":[{"z":1,"a":2},3],"a":{"y":null,"x":true}}"#),
+            r#"{"a":{"x":true,"y":null},"b":[{"a":2,"z":1},3]}"#
+        );
     }
 
     #[test]

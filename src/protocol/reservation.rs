@@ -125,7 +125,8 @@ pub fn replace_legacy(
     let mut told = old.clone();
     let note = "replaced without a claim: it has no attempt id";
     told.record(call, Some(before), Code::LegacyNoAttemptId, Some(request.task.as_str()), Some(note));
-    let said = said(&row, format!("task `{}` replaces `{}`, which has no attempt id", row.task_id, old.task_id));
+    let said =
+        said(&row, format!("task `{}` replaces `{}`, which has no attempt id", row.task_id, old.task_id));
     Ok(Reserved { row: Box::new(row), old: Some(Box::new(told)), said })
 }
 

@@ -93,13 +93,15 @@ pub fn decide(
     let imported = status.is_some_and(|step| step.imported);
     let claimed = row.task_attempt_retired_by.is_some();
     match found.outcome {
-        _ if claimed => replace(row, ClaimMode::NoReport, &evidence, receipt, prior, checkpoint, fresh, call),
+        _ if claimed => {
+            replace(&row, ClaimMode::NoReport, &evidence, receipt, prior, checkpoint, fresh, call)
+        }
         Outcome::TerminalNoReport => {
-            replace(row, ClaimMode::NoReport, &evidence, receipt, prior, checkpoint, fresh, call)
+            replace(&row, ClaimMode::NoReport, &evidence, receipt, prior, checkpoint, fresh, call)
         }
         Outcome::Reported if failed && row.task_attempt_id.is_none() && imported => legacy(row, receipt),
         Outcome::Reported if failed => {
-            replace(row, ClaimMode::RetireReported, &evidence, receipt, prior, checkpoint, fresh, call)
+            replace(&row, ClaimMode::RetireReported, &evidence, receipt, prior, checkpoint, fresh, call)
         }
         Outcome::Reported => {
             let message =
@@ -161,7 +163,7 @@ impl Credentials for OneRole {
 
 #[allow(clippy::too_many_arguments, reason = "the whole evidence of one decision")]
 fn replace(
-    row: Row,
+    row: &Row,
     mode: ClaimMode,
     evidence: &Evidence,
     receipt: Option<Box<ReceiptDue>>,
@@ -193,7 +195,7 @@ fn replace(
         receipt: evidence.receipt.clone(),
         reports: evidence.reports.clone(),
     };
-    match claim(&row, &request, &claim_evidence, call) {
+    match claim(row, &request, &claim_evidence, call) {
         Ok(Verdict::Change { row, .. }) => {
             StepDecision::Replace { old: row, nonce: Some(fresh.clone()), receipt }
         }

@@ -53,7 +53,7 @@ fn calls_that_need_each_others_rows_finish_a_commit_left_half_done() {
         let spent = sound_row(&root, &old).retirement.unwrap();
         assert_eq!(spent.replacement_task_id.unwrap().as_str(), new);
         let replaces = sound_row(&root, &new).replaces.unwrap();
-        assert_eq!(replaces.attempt_id.as_str(), task.attempt);
+        assert_eq!(replaces.attempt_id.as_ref().unwrap().as_str(), task.attempt);
         assert!(!root.tree().contains(&format!("tasks/{third}/row.json")), "nothing else replaces it");
     }
 }

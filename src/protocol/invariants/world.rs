@@ -165,8 +165,8 @@ fn replacement_spent_a_claim(world: &World<'_>) -> Option<String> {
         let old = world.rows.get(&replaces.task_id);
         let claim = old.and_then(|old| old.task_attempt_retired_by.as_ref());
         let spent = old.and_then(|old| old.retirement.as_ref()?.replacement_task_id.as_ref());
-        let fits =
-            claim.is_some_and(|claim| Some(&claim.attempt_id) == replaces.attempt_id.as_ref()) && spent == Some(&row.task_id);
+        let fits = claim.is_some_and(|claim| Some(&claim.attempt_id) == replaces.attempt_id.as_ref())
+            && spent == Some(&row.task_id);
         if !fits {
             return Some(format!(
                 "`{}` replaces {:?}, which {spent:?} replaced",

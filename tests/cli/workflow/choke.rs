@@ -11,7 +11,10 @@ fn a_fresh_step_gets_a_child_and_a_started_checkpoint_in_one_commit() {
     assert_eq!(first.get("taskId"), "run.scan.1");
     assert_eq!(events(&root), ["run.scan.1 none -> started"]);
     let run = root.json(&["inspect", "--run", "run"]).is(0, "ok");
-    assert_eq!((run.get("steps.0.status"), run.get("steps.0.decision")), ("started".into(), "reattach".into()));
+    assert_eq!(
+        (run.get("steps.0.status"), run.get("steps.0.decision")),
+        ("started".into(), "reattach".into())
+    );
 }
 
 #[test]
@@ -70,11 +73,7 @@ fn a_child_proven_over_is_disposed_claimed_and_replaced_in_one_commit() {
     assert_eq!((new.get("taskId"), new.get("replaces")), ("run.scan.2".into(), old.task.clone()));
     assert_eq!(
         events(&root),
-        [
-            "run.scan.1 none -> started",
-            "run.scan.1 started -> failed",
-            "run.scan.2 failed -> started"
-        ]
+        ["run.scan.1 none -> started", "run.scan.1 started -> failed", "run.scan.2 failed -> started"]
     );
     let old_row = root.json(&["inspect", &old.task]);
     assert_eq!(old_row.get("retiredBy.replacementTaskId"), "run.scan.2");
@@ -120,7 +119,8 @@ fn an_unknown_owners_open_turn_is_unresolved() {
     let out = ask(&root, "scan", &[]).is(0, "reserved");
     let (task, attempt, token) = (out.get("taskId"), out.get("attemptId"), out.get("token"));
     let _ = root.json(&["rotate", &task, "--as", "launch", "--token", &token]).is(0, "launched");
-    let _ = root.json(&["admit", &task, "--attempt", &attempt, "--start", "--token", &token]).is(0, "admitted");
+    let _ =
+        root.json(&["admit", &task, "--attempt", &attempt, "--start", "--token", &token]).is(0, "admitted");
     let out = ask(&root, "scan", &[]).is(11, "unresolved");
     assert_eq!(out.get("reasonCode"), "owner-unknown");
     // The caller that holds the token of the child knows that it is its own, and live.
@@ -176,8 +176,8 @@ fn a_failed_step_retires_its_reported_child_only_with_a_receipt() {
 fn the_checkpoint_is_judged_before_the_name() {
     let root = TestRoot::new();
     let scan = child(&root, "scan");
-    let _ = ask(&root, "scan", &["--", &scan.task]).is(10, "reattach");
-    let _ = ask(&root, "plan", &["--", &scan.task]).is(10, "task-exists");
+    let _ = ask(&root, "scan", &[&scan.task]).is(10, "reattach");
+    let _ = ask(&root, "plan", &[&scan.task]).is(10, "task-exists");
 }
 
 #[test]

@@ -36,6 +36,7 @@ fn a_failed_step_stays_failed_until_its_child_is_replaced() {
 #[test]
 fn a_step_without_a_record_is_refused_and_its_other_inputs_are_named() {
     let root = TestRoot::new();
+    let _plan = child(&root, "plan");
     let _ = end(&root, "complete", "scan", &[]).is(10, "no-such-step");
     let _scan = child(&root, "scan");
     let args = ["step", "fail", "--run", "run", "--step", "scan", "--input-hash", "x", "--parent", "ws"];

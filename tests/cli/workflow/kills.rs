@@ -30,7 +30,20 @@ fn a_replacement_killed_anywhere_is_whole_or_not_there() {
 fn many_runners_at_once_give_a_step_one_child() {
     let root = TestRoot::new();
     let _old = child(&root, "scan").stopped();
-    let args = ["reserve", "--run", "run", "--step", "scan", "--input-hash", "h", "--parent", "ws", "--lock-wait", "30s", "--json"];
+    let args = [
+        "reserve",
+        "--run",
+        "run",
+        "--step",
+        "scan",
+        "--input-hash",
+        "h",
+        "--parent",
+        "ws",
+        "--lock-wait",
+        "30s",
+        "--json",
+    ];
     let runners: Vec<_> = (0..12).map(|_| root.command(&args).spawn().unwrap()).collect();
     let codes: Vec<String> = runners.into_iter().map(|runner| root.finish(runner).code()).collect();
     let n = |code: &str| codes.iter().filter(|found| *found == code).count();

@@ -1,6 +1,7 @@
 //! Workflow runs: the one place where a step gets a child, the ends of steps, and the Stop of a run.
 
 mod choke;
+mod damage;
 mod ends;
 mod kills;
 mod paths;
@@ -45,7 +46,10 @@ pub(crate) fn child_of<'a>(root: &'a TestRoot, step: &str, pid: &str) -> Child<'
 impl Child<'_> {
     /// Launches it.
     pub fn launched(self) -> Self {
-        let _ = self.root.json(&["rotate", &self.task, "--as", "launch", "--token", &self.token]).is(0, "launched");
+        let _ = self
+            .root
+            .json(&["rotate", &self.task, "--as", "launch", "--token", &self.token])
+            .is(0, "launched");
         self
     }
 

@@ -9,7 +9,10 @@ fn a_wait_ends_when_the_report_comes() {
     let scan = child(&root, "scan").launched();
     let _turn = scan.turn();
     let waiting = root.command(&["wait", &scan.task, "--timeout", "30s", "--json"]).spawn().unwrap();
-    let by_step = root.command(&["wait", "--run", "run", "--step", "scan", "--timeout", "30s", "--json"]).spawn().unwrap();
+    let by_step = root
+        .command(&["wait", "--run", "run", "--step", "scan", "--timeout", "30s", "--json"])
+        .spawn()
+        .unwrap();
     let _ = scan.report().is(0, "report-accepted");
     assert_eq!(root.finish(waiting).is(0, "reached").get("outcome"), "reported");
     let _ = root.finish(by_step).is(0, "reached");
