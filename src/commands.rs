@@ -11,6 +11,7 @@ mod inspect;
 mod inspect_run;
 mod owner;
 mod recover;
+mod repeats;
 mod report;
 mod reserve;
 mod reserve_step;

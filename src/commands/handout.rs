@@ -12,6 +12,7 @@ use crate::state::{StateError, TokenFile, Transaction, Writes};
 
 use super::context::Context;
 use super::failure::Failure;
+use super::repeats;
 use super::tokens::Keys;
 use super::transact::{self, Grant};
 
@@ -37,7 +38,7 @@ pub(crate) fn commit(
     let mut answer = Answer::new(context.command, out.said.code, out.said.message);
     answer.fields = out.said.facts;
     answer.hint.clone_from(&out.grant.hint);
-    transact::add_tokens(&mut answer, keys, out.fresh);
+    repeats::add_tokens(&mut answer, keys, out.fresh);
     let request = context.request_id.as_str();
     if let Some(path) = out.token_file {
         let token = take_tokens(&mut answer);
@@ -66,7 +67,7 @@ pub(crate) fn repeated(
     record: &RequestRecord,
     token_file: Option<&Path>,
 ) -> Result<Answer, Failure> {
-    let mut answer = transact::repeated(context, keys, record)?;
+    let mut answer = repeats::repeated(context, keys, record)?;
     let Some(path) = token_file else { return Ok(answer) };
     let token = take_tokens(&mut answer);
     let request = context.request_id.as_str();

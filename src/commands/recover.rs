@@ -15,7 +15,8 @@ use crate::state::{Access, LockPlan, LockWait, StateError, Store, Transaction, W
 use super::context::Context;
 use super::evidence;
 use super::failure::{Failure, chain};
-use super::transact::{Grant, commit, digest, no_task, receipts, record, rewrite};
+use super::repeats::{Grant, digest, record};
+use super::transact::{commit, no_task, receipts, rewrite};
 
 pub(crate) fn run(context: &Context, args: &RecoverArgs) -> Result<Answer, Failure> {
     let store = match Store::open(&context.root, Access::Change) {

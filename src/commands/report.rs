@@ -17,6 +17,7 @@ use crate::state::{
 
 use super::context::Context;
 use super::failure::Failure;
+use super::repeats;
 use super::tokens::{Keys, worker_keys};
 use super::transact::{self, Grant, begin, digest, no_task};
 
@@ -90,11 +91,11 @@ impl Job<'_> {
         match document.row.requests.seen(&self.context.request_id, &digest) {
             Seen::Never => {}
             Seen::Before(record) => {
-                let answer = transact::repeated(self.context, self.keys, record);
+                let answer = repeats::repeated(self.context, self.keys, record);
                 transact::rewrite(self.context, &transaction, &self.task)?;
                 return answer.map(|answer| self.with_path(answer));
             }
-            Seen::ForAnother(record) => return Err(transact::reused(self.context, record)),
+            Seen::ForAnother(record) => return Err(repeats::reused(self.context, record)),
         }
         let publication = Publication {
             attempt: self.attempt.clone(),
@@ -126,7 +127,7 @@ impl Job<'_> {
     ) -> Result<Answer, Failure> {
         match publishing {
             Publishing::Accept { mut row, said } => {
-                row.remember(transact::record(self.context, digest, &said, &Grant::default()));
+                row.remember(repeats::record(self.context, digest, &said, &Grant::default()));
                 let report = Some(ReportWrite { meta, text, late: false });
                 transact::commit(
                     self.context,

@@ -20,6 +20,7 @@ use super::evidence;
 use super::failure::Failure;
 use super::handout::{self, Handout};
 use super::owner::{owner, pid_hint};
+use super::repeats;
 use super::reserve_step;
 use super::tokens::Keys;
 use super::transact::{self, Grant, begin, digest, lineage_up, no_task, stopped_ancestor};
@@ -214,7 +215,7 @@ impl Job<'_> {
             Seen::Before(record) => {
                 Some(handout::repeated(self.context, self.keys, record, self.args.token_file.as_deref()))
             }
-            Seen::ForAnother(record) => Some(Err(transact::reused(self.context, record))),
+            Seen::ForAnother(record) => Some(Err(repeats::reused(self.context, record))),
         })
     }
 
@@ -256,13 +257,13 @@ impl Job<'_> {
         let Reserved { mut row, old, said } = reserved;
         let grant =
             Grant { tokens_of: Some(fresh.clone()), hint: pid_hint(&self.args.owner), ..Grant::default() };
-        row.remember(transact::record(self.context, &self.digest, &said, &grant));
+        row.remember(repeats::record(self.context, &self.digest, &said, &grant));
         if let Some(run) = &mut run {
-            run.remember(transact::record(self.context, &self.digest, &said, &grant));
+            run.remember(repeats::record(self.context, &self.digest, &said, &grant));
         }
         let mut rows = vec![*row];
         if let Some(mut old) = old {
-            old.remember(transact::record(self.context, &self.digest, &said, &grant));
+            old.remember(repeats::record(self.context, &self.digest, &said, &grant));
             rows.push(*old);
         }
         let writes = Writes { rows, run, ..Writes::default() };

@@ -24,6 +24,7 @@ use super::failure::Failure;
 use super::handout::{self, Handout};
 use super::input;
 use super::owner::owner;
+use super::repeats;
 use super::reserve::ancestors_of;
 use super::tokens::Keys;
 use super::transact::{self, Grant, begin, digest, lineage_up, receipts, stopped_ancestor};
@@ -180,7 +181,7 @@ impl Job<'_> {
             match log.seen(&self.context.request_id, &self.digest) {
                 Seen::Never => {}
                 Seen::Before(record) => return Ok(Some(record.clone())),
-                Seen::ForAnother(record) => return Err(transact::reused(self.context, record)),
+                Seen::ForAnother(record) => return Err(repeats::reused(self.context, record)),
             }
         }
         Ok(None)
@@ -199,7 +200,7 @@ impl Job<'_> {
         let document = prior.and_then(|prior| transaction.document(prior)).cloned();
         let known = prior.map(|prior| self.known(prior, document.as_ref()));
         let step = transaction.run().and_then(|run| run.step(&self.at.step, &self.at.input_hash)).cloned();
-        let nonce = self.context.fresh_nonce()?;
+        let (fresh, nonce) = (self.context.fresh_attempt()?, self.context.fresh_nonce()?);
         let decision = decide(step.as_ref(), known.as_ref(), &self.at, &nonce, &call);
         let mut run = transaction.run().cloned();
         let lifted = run.as_ref().is_some_and(|run| run.stopped.is_some());
@@ -214,7 +215,6 @@ impl Job<'_> {
             let refusal = Refusal::new(Code::AncestorStopped, message).fact("ancestor", ancestor.as_str());
             return Err(Failure::Refused(Box::new(refusal)));
         }
-        let fresh = self.context.fresh_attempt()?;
         let request = Reserve {
             task: task.clone(),
             parent: self.at.parent.clone(),
@@ -327,7 +327,7 @@ impl Job<'_> {
         }
         let hint = super::owner::pid_hint(&self.args.owner);
         let grant = Grant { tokens_of: Some(fresh.clone()), hint, ..Grant::default() };
-        let record = transact::record(self.context, &self.digest, &said, &grant);
+        let record = repeats::record(self.context, &self.digest, &said, &grant);
         row.remember(record.clone());
         run.remember(record.clone());
         let mut rows = vec![*row];

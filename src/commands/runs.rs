@@ -10,6 +10,7 @@ use crate::state::{LockPlan, RunDocument, RunKey, Store, Writes};
 
 use super::context::Context;
 use super::failure::Failure;
+use super::repeats;
 use super::transact::{self, Grant, begin, digest};
 
 /// The refusal for a run that is not there.
@@ -56,7 +57,7 @@ pub(crate) fn latch(
             transact::rewrite_run(context, &transaction)?;
             return Ok(run);
         }
-        Seen::ForAnother(record) => return Err(transact::reused(context, record)),
+        Seen::ForAnother(record) => return Err(repeats::reused(context, record)),
         Seen::Never => {}
     }
     let call = Call { command: context.command, request_id: context.request_id.clone(), now: context.now() };
@@ -64,7 +65,7 @@ pub(crate) fn latch(
     let message = format!("run `{}` is stopped", key.run);
     let facts = crate::facts! { "runId": key.run, "stopEpoch": stopped.stop_epoch };
     let said = Said { code: Code::Stopped, message, facts };
-    stopped.remember(transact::record(context, &digest, &said, &Grant::default()));
+    stopped.remember(repeats::record(context, &digest, &said, &Grant::default()));
     transact::commit(context, transaction, Writes { run: Some(stopped.clone()), ..Writes::default() })?;
     Ok(stopped)
 }

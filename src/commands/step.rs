@@ -14,6 +14,7 @@ use super::context::Context;
 use super::evidence;
 use super::failure::Failure;
 use super::input;
+use super::repeats;
 use super::tokens::Keys;
 use super::transact::{self, Grant, begin, digest};
 
@@ -43,11 +44,11 @@ pub(crate) fn run(context: &Context, args: &StepArgs) -> Result<Answer, Failure>
     match current.requests.seen(&context.request_id, &digest) {
         Seen::Never => {}
         Seen::Before(record) => {
-            let answer = transact::repeated(context, &keys, record);
+            let answer = repeats::repeated(context, &keys, record);
             transact::rewrite_run(context, &transaction)?;
             return answer;
         }
-        Seen::ForAnother(record) => return Err(transact::reused(context, record)),
+        Seen::ForAnother(record) => return Err(repeats::reused(context, record)),
     }
     if find_step(Some(current), &at)?.task_id != child {
         return Err(Failure::internal("the step got another child under its lock"));
@@ -85,7 +86,7 @@ fn commit(
     answer.fields.clone_from(&said.facts);
     match run {
         Some(mut run) => {
-            run.remember(transact::record(context, digest, &said, &Grant::default()));
+            run.remember(repeats::record(context, digest, &said, &Grant::default()));
             transact::commit(context, transaction, Writes { run: Some(*run), ..Writes::default() })?;
         }
         None => transact::rewrite_run(context, &transaction)?,

@@ -4,17 +4,15 @@
 use std::cell::{Cell, OnceCell};
 use std::time::Duration;
 
-use serde_json::{Value, json};
-use sha2::{Digest as _, Sha256};
+use serde_json::json;
 
 use crate::answer::Answer;
 use crate::protocol::codes::Code;
-use crate::protocol::ids::{AttemptId, Name, SendId};
+use crate::protocol::ids::{AttemptId, Name};
 use crate::protocol::lineage::ReceiptEvidence;
 use crate::protocol::requests::{RequestRecord, Seen};
-use crate::protocol::row::{Extra, Row};
+use crate::protocol::row::Row;
 use crate::protocol::run::Run;
-use crate::protocol::state::shell_word;
 use crate::protocol::verdict::{Call, Judged, OwnerLife, ReceiptDue, Refusal, Said, Verdict};
 use crate::state::{
     Document, LockPlan, LockWait, ReceiptWrite, RunKey, StateError, Store, Transaction, Writes,
@@ -23,7 +21,10 @@ use crate::state::{
 use super::context::Context;
 use super::evidence;
 use super::failure::Failure;
+use super::repeats::{record, repeated, reused};
 use super::tokens::Keys;
+
+pub(crate) use super::repeats::{Grant, add_tokens, digest};
 
 /// Whether the rules look at the ancestors, which then are held still until the commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,34 +84,6 @@ impl Sight<'_> {
     pub(crate) fn stopped_ancestor(&self) -> Option<Name> {
         self.stopped_ancestor.clone()
     }
-}
-
-/// What a granted call hands out besides its facts.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Grant {
-    /// Print the tokens of this attempt.
-    pub(crate) tokens_of: Option<AttemptId>,
-    /// The send this call is about: the call is remembered as long as that is undischarged.
-    pub(crate) send: Option<SendId>,
-    /// The answer authorises an act, and is given once.
-    pub(crate) authorises: bool,
-    /// A hint beside the answer.
-    pub(crate) hint: Option<String>,
-}
-
-/// A digest of the parts of a request, independent of their spelling on the command line.
-pub(crate) fn digest(parts: &[&str]) -> String {
-    use std::fmt::Write as _;
-    let mut hasher = Sha256::new();
-    for part in parts {
-        hasher.update((part.len() as u64).to_le_bytes());
-        hasher.update(part.as_bytes());
-    }
-    hasher.finalize().iter().take(16).fold(String::new(), |mut text, byte| {
-        // Writing to a String cannot fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }
 
 /// The refusal for a task without a row.
@@ -340,74 +313,6 @@ impl TaskCall<'_> {
     fn reused(&self, record: &RequestRecord) -> Failure {
         reused(self.context, record)
     }
-}
-
-/// Adds the tokens of an attempt to an answer.
-pub(crate) fn add_tokens(answer: &mut Answer, keys: &Keys, attempt: &AttemptId) {
-    answer.fields.insert("token".to_owned(), json!(keys.owner_token(attempt)));
-    answer.fields.insert("workerToken".to_owned(), json!(keys.worker_token(attempt)));
-}
-
-/// What a row remembers of a granted call. Tokens are left out: they are computed again.
-pub(crate) fn record(context: &Context, digest: &str, said: &Said, grant: &Grant) -> RequestRecord {
-    let mut answer = Extra::new();
-    answer.insert("code".to_owned(), json!(said.code.as_str()));
-    answer.insert("message".to_owned(), json!(said.message));
-    answer.insert("facts".to_owned(), Value::Object(said.facts.clone()));
-    if let Some(hint) = &grant.hint {
-        answer.insert("hint".to_owned(), json!(hint));
-    }
-    if let Some(attempt) = &grant.tokens_of {
-        answer.insert("tokensOf".to_owned(), json!(attempt));
-    }
-    RequestRecord {
-        request_id: context.request_id.clone(),
-        command: context.command.to_owned(),
-        digest: digest.to_owned(),
-        answer,
-        send_id: grant.send.clone(),
-        authorised: grant.authorises,
-        extra: Extra::new(),
-    }
-}
-
-/// Answers a call from its record.
-pub(crate) fn repeated(context: &Context, keys: &Keys, record: &RequestRecord) -> Result<Answer, Failure> {
-    let text = |key: &str| record.answer.get(key).and_then(Value::as_str);
-    let facts = record.answer.get("facts").and_then(Value::as_object).cloned().unwrap_or_default();
-    let message = text("message").unwrap_or_default().to_owned();
-    if record.authorised {
-        let fact = |key: &str| facts.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
-        let (task, turn) = (shell_word(&fact("taskId")), fact("turnId"));
-        let message = format!("this call was answered before, and that answer authorised turn {turn}, once");
-        let hint = format!(
-            "nobody may start on this answer; who knows that the turn never started may settle it: \
-             lychgate settle {task} --turn {turn}"
-        );
-        let refusal = Refusal { facts, ..Refusal::new(Code::AlreadyAdmitted, message) };
-        return Err(Failure::Refused(Box::new(refusal.hint(hint))));
-    }
-    let code = text("code").and_then(Code::parse).ok_or_else(|| {
-        Failure::internal(format!("the remembered answer of {} has no known code", record.request_id))
-    })?;
-    let mut answer = Answer::new(context.command, code, message);
-    answer.fields = facts;
-    answer.hint = text("hint").map(str::to_owned);
-    if let Some(attempt) = text("tokensOf").and_then(|text| AttemptId::parse(text).ok()) {
-        add_tokens(&mut answer, keys, &attempt);
-    }
-    Ok(answer)
-}
-
-/// The refusal of a request id that was used for another call.
-pub(crate) fn reused(context: &Context, record: &RequestRecord) -> Failure {
-    let message = format!(
-        "request id `{}` was used for another call (`{}`), so this is not a repeat of it",
-        context.request_id, record.command
-    );
-    Failure::Refused(Box::new(
-        Refusal::new(Code::RequestIdReused, message).hint("take a new id for a new call"),
-    ))
 }
 
 /// Syncs the rows an answer rests on.

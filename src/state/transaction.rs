@@ -11,7 +11,7 @@ use super::document::Document;
 use super::error::{Result, StateError};
 use super::held::Held;
 use super::lock::{Acquired, Deadline, LockPlan, LockWait, Mode, acquire};
-use super::names::{encode, evidence_file, receipts_folder, reports_folder};
+use super::names::{evidence_file, receipts_folder, reports_folder};
 use super::pending::{self, Pending, Trust};
 use super::place::{Key, Place, RunKey};
 use super::{Access, Store};
@@ -84,10 +84,10 @@ impl Store {
         }
         run.as_mut().map_or(Ok(()), |held| held.load(&root))?;
         rows.values_mut().try_for_each(|held| held.load(&root))?;
-        for (task, held) in rows.iter().filter(|(_, held)| held.mode == Mode::Exclusive) {
+        for held in rows.values().filter(|held| held.mode == Mode::Exclusive) {
             let record = held.document.as_ref().and_then(|document| document.pending.as_ref());
             let (Some(dir), Some(record)) = (&held.dir, record) else { continue };
-            if let Some(key) = finish(&root, &encode(task), dir, record)? {
+            if let Some(key) = finish(&root, &held.key.recorded_folder(), dir, record)? {
                 return Ok(Round::Needs(key));
             }
         }

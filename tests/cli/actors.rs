@@ -154,7 +154,8 @@ impl TestRoot {
 
     /// Reserves a task for the step `run`/`step`/`hash`, owned by this process.
     pub fn reserve_step_for(&self, id: &str, owner: &Owner) -> Task<'_> {
-        let step = ["--run", "run", "--step", "step", "--input-hash", "hash"];
+        let hash = self.free_input(id);
+        let step = ["--run", "run", "--step", "step", "--input-hash", &hash];
         self.reserve_with(id, &[&step[..], &["--owner-pid", &owner.pid()]].concat())
     }
 

@@ -38,6 +38,12 @@ fn reported<'a>(root: &'a TestRoot, id: &str) -> Task<'a> {
     task
 }
 
+/// The step of these tasks gave no result that counts.
+fn step_failed(root: &TestRoot) {
+    let args = ["step", "fail", "--parent", "ws", "--run", "run", "--step", "step", "--input-hash", "hash"];
+    root.json(&args).is(0, "step-failed");
+}
+
 /// A claim that must be refused and leave every byte as it is.
 #[track_caller]
 fn no_claim(task: &Task<'_>, more: &[&str], exit: i32, code: &str) -> Outcome {
@@ -126,7 +132,7 @@ fn an_attempt_with_a_receipt_is_retired_for_its_step() {
     insta::assert_snapshot!(pinned(&root.run(&text)), @"
     exit 0
     --- stdout
-    unset LYCHGATE_EXIT LYCHGATE_CODE LYCHGATE_ANSWER_ROOT LYCHGATE_REQUEST_ID LYCHGATE_ANSWER_TASK LYCHGATE_ANSWER_ATTEMPT LYCHGATE_MESSAGE LYCHGATE_HINT LYCHGATE_NONCE LYCHGATE_MODE LYCHGATE_AUTHORITY LYCHGATE_CLAIMED_AT LYCHGATE_LATE_REPORTS LYCHGATE_REPLACEMENT_TASK_ID LYCHGATE_TASK_STATUS LYCHGATE_CURRENT_ATTEMPT_ID LYCHGATE_OWED_COUNT LYCHGATE_IN_FLIGHT_COUNT
+    unset LYCHGATE_EXIT LYCHGATE_CODE LYCHGATE_ANSWER_ROOT LYCHGATE_REQUEST_ID LYCHGATE_ANSWER_TASK LYCHGATE_ANSWER_ATTEMPT LYCHGATE_MESSAGE LYCHGATE_HINT LYCHGATE_NONCE LYCHGATE_MODE LYCHGATE_AUTHORITY LYCHGATE_CLAIMED_AT LYCHGATE_LATE_REPORTS LYCHGATE_CURRENT_TASK_ID LYCHGATE_REPLACEMENT_TASK_ID LYCHGATE_TASK_STATUS LYCHGATE_CURRENT_ATTEMPT_ID LYCHGATE_OWED_COUNT LYCHGATE_IN_FLIGHT_COUNT
     LYCHGATE_EXIT='0'
     LYCHGATE_CODE='claimed'
     LYCHGATE_NONCE='non_fbcbbbda26e59496df7e3dc31108315a'
@@ -216,14 +222,15 @@ fn a_claim_for_any_other_checkpoint_is_refused_before_and_after() {
 
 #[test]
 fn without_a_report_only_an_interrupted_task_is_retired() {
+    // A step has one child at a time, so each of these works in a root of its own.
+    no_claim(&TestRoot::new().reserve_step("queued"), &[], 10, "not-interrupted");
+    no_claim(&TestRoot::new().reserve_step("starting").launched(), &[], 10, "not-interrupted");
     let root = TestRoot::new();
-    no_claim(&root.reserve_step("queued"), &[], 10, "not-interrupted");
-    no_claim(&root.reserve_step("starting").launched(), &[], 10, "not-interrupted");
     let task = reported(&root, "reported");
     no_claim(&task, &[], 10, "report-published");
     root.json(&["stop", "reported"]).is(0, "stopped");
     no_claim(&task, &[], 10, "report-published");
-    no_claim(&stopped(&root, "stopped"), &["--mode", "retire-reported"], 10, "not-reported");
+    no_claim(&stopped(&TestRoot::new(), "stopped"), &["--mode", "retire-reported"], 10, "not-reported");
 }
 
 #[test]
@@ -236,10 +243,15 @@ fn a_reported_task_is_retired_with_its_report_once_its_attempt_is_over() {
     root.json(&["stop", "t1"]).is(0, "stopped");
     let file = root.path().join(format!("sessions/ws/subagent-reports/t1/{}.json", task.attempt));
     let report = std::fs::read(&file).unwrap();
+    // As long as the step counts on its child, the report is adopted.
+    no_claim(&task, &mode, 10, "adopt");
+    step_failed(&root);
     let out = task.claim(&mode).is(0, "claimed");
     assert_eq!((out.get("mode"), out.get("authority")), ("retire-reported".into(), "null".into()));
     assert_eq!(std::fs::read(&file).unwrap(), report, "the report is untouched");
+    let root = TestRoot::new();
     let own = reported(&root, "t2");
+    step_failed(&root);
     let out = own.claim(&["--mode", "retire-reported", "--token", &own.token]).is(0, "claimed");
     assert_eq!(out.get("authority"), "token");
 }
@@ -268,11 +280,13 @@ fn anything_in_flight_is_a_veto_for_the_token_holder_too() {
     let register = ["admit", "pending", "--attempt", &pending.attempt, "--token", &pending.token];
     root.json(&register).is(0, "registered");
     veto(&pending, 10, "attempt-live");
+    let root = TestRoot::new();
     let enqueued = root.reserve_step("enqueued").launched();
     let enqueue =
         ["admit", "enqueued", "--attempt", &enqueued.attempt, "--queued", "--token", &enqueued.token];
     root.json(&enqueue).is(0, "enqueued");
     veto(&enqueued, 10, "attempt-live");
+    let root = TestRoot::new();
     let running = root.reserve_step("running").launched();
     running.turn();
     veto(&running, 10, "attempt-live");
@@ -280,15 +294,18 @@ fn anything_in_flight_is_a_veto_for_the_token_holder_too() {
     insta::assert_snapshot!(pinned(&veto(&running, 10, "attempt-live")), @r#"
     exit 10
     --- stdout
-    {"ok":false,"command":"claim-retire","code":"attempt-live","root":"[DIR]/root","requestId":"req_a330b156cce85aa9","inFlight":[{"kind":"turn","turnId":"turn_3c72113bd216da520001","sendId":"snd_3c72113bd216da520001","attemptId":"att_3c72113bd216da52","since":"2026-01-01T00:00:15.000Z"}],"taskId":"running","message":"attempt is live: 1 turn(s) or send(s) of task `running` are in flight","hint":"stop it, and have the owner settle what runs"}
+    {"ok":false,"command":"claim-retire","code":"attempt-live","root":"[DIR]/root","requestId":"req_d41ffaecb32de191","inFlight":[{"kind":"turn","turnId":"turn_de15204e35ca515e0001","sendId":"snd_de15204e35ca515e0001","attemptId":"att_de15204e35ca515e","since":"2026-01-01T00:00:03.000Z"}],"taskId":"running","message":"attempt is live: 1 turn(s) or send(s) of task `running` are in flight","hint":"stop it, and have the owner settle what runs"}
     "#);
+    let root = TestRoot::new();
     let (earlier, turn, token) = marked_beside_a_turn(&root, "earlier");
     veto(&earlier, 10, "attempt-live");
     root.json(&["settle", "earlier", "--turn", &turn, "--token", &token]).is(0, "turn-settled");
     earlier.claim(&["--token", &earlier.token]).is(0, "claimed");
+    let root = TestRoot::new();
     let owing = root.reserve_step("owing").launched();
     root.json(&["stop", "owing", "--cleanup", "worktree"]).is(0, "stopping");
     veto(&owing, 12, "cleanup-pending");
+    let root = TestRoot::new();
     let alive = Process::alive();
     let args = ["--run", "run", "--step", "step", "--input-hash", "hash", "--owner-pid", &alive.pid()];
     veto(&root.reserve_with("alive", &args).launched(), 10, "attempt-live");
@@ -360,9 +377,10 @@ fn reports_that_are_not_what_the_row_says_are_no_evidence_for_anybody() {
     no_claim(&task, &[], 11, "report-unreadable");
     no_claim(&task, &["--token", &task.token], 11, "report-unreadable");
     std::fs::remove_file(&stray).unwrap();
-    let other = reported(&root, "t2");
-    root.json(&["stop", "t2"]).is(0, "stopped");
-    std::fs::remove_dir_all(root.path().join("sessions/ws/subagent-reports/t2")).unwrap();
+    let elsewhere = TestRoot::new();
+    let other = reported(&elsewhere, "t2");
+    elsewhere.json(&["stop", "t2"]).is(0, "stopped");
+    std::fs::remove_dir_all(elsewhere.path().join("sessions/ws/subagent-reports/t2")).unwrap();
     no_claim(&other, &["--mode", "retire-reported"], 11, "report-unreadable");
     task.claim(&[]).is(0, "claimed");
 }

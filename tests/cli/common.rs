@@ -282,7 +282,19 @@ impl TestRoot {
 
     /// Reserves a task for the step `run`/`step`/`hash`.
     pub fn reserve_step(&self, id: &str) -> Task<'_> {
-        self.reserve_with(id, &["--run", "run", "--step", "step", "--input-hash", "hash"])
+        self.reserve_step_on(id, &self.free_input(id))
+    }
+
+    /// An input of the step `step` that no other task of this root works on: a step and input have one child at a
+    /// time. The first one is `hash`.
+    pub fn free_input(&self, id: &str) -> String {
+        let taken = self.path().join("sessions/ws/workflows/run/run.json").exists();
+        if taken { format!("hash-of-{id}") } else { "hash".to_owned() }
+    }
+
+    /// Reserves a task for another input of the same step: a step and input have one child at a time.
+    pub fn reserve_step_on(&self, id: &str, hash: &str) -> Task<'_> {
+        self.reserve_with(id, &["--run", "run", "--step", "step", "--input-hash", hash])
     }
 
     /// Reserves a task with more options.
@@ -343,11 +355,21 @@ impl Task<'_> {
         self.root.json(&["inspect", &self.id]).get("outcome")
     }
 
-    /// Claims it for `run`/`step`/`hash`.
+    /// The input of the step it works for, as its row says.
+    pub fn input(&self) -> String {
+        let path = self.root.path().join("tasks").join(&self.id).join("row.json");
+        let row = std::fs::read(path).ok().and_then(|text| serde_json::from_slice::<Value>(&text).ok());
+        let hash = row
+            .and_then(|row| row["document"]["body"]["workflowTask"]["inputHash"].as_str().map(str::to_owned));
+        hash.unwrap_or_else(|| "hash".to_owned())
+    }
+
+    /// Claims it for `run`/`step` and its input.
     #[must_use]
     pub fn claim(&self, more: &[&str]) -> Outcome {
+        let hash = self.input();
         let mut args = vec!["claim-retire", &self.id, "--attempt", &self.attempt, "--run", "run"];
-        args.extend(["--step", "step", "--input-hash", "hash", "--parent", "ws"]);
+        args.extend(["--step", "step", "--input-hash", &hash, "--parent", "ws"]);
         args.extend(more);
         self.root.json(&args)
     }

@@ -58,7 +58,7 @@ fn the_row_of_a_reservation_says_who_what_and_where() {
         "inputHash": "h"
       },
       "taskStatus": "queued",
-      "taskAttemptId": "att_de15204e35ca515e",
+      "taskAttemptId": "att_83262fad1fc00c5c",
       "attempt": {
         "origin": "reserve",
         "owned": true,
@@ -80,13 +80,13 @@ fn the_row_of_a_reservation_says_who_what_and_where() {
         {
           "requestId": "req_f0d5b1efa390b1eb",
           "command": "reserve",
-          "digest": "d504da62832db3051b681790b2e76c58",
+          "digest": "9ee489d25560b9e4521e0470d12e64e3",
           "answer": {
             "code": "reserved",
             "message": "task `t1` is reserved",
             "facts": {
               "taskId": "t1",
-              "attemptId": "att_de15204e35ca515e",
+              "attemptId": "att_83262fad1fc00c5c",
               "taskStatus": "queued",
               "proven": true,
               "receiptEligible": true,
@@ -96,7 +96,7 @@ fn the_row_of_a_reservation_says_who_what_and_where() {
               "inputHash": "h"
             },
             "hint": "without --owner-pid nobody can prove later that the owner died; pass the pid of the process that does the work",
-            "tokensOf": "att_de15204e35ca515e"
+            "tokensOf": "att_83262fad1fc00c5c"
           }
         }
       ],
@@ -111,7 +111,7 @@ fn the_row_of_a_reservation_says_who_what_and_where() {
             "requestId": "req_f0d5b1efa390b1eb",
             "what": "reserved",
             "to": "queued/open",
-            "subject": "att_de15204e35ca515e"
+            "subject": "att_83262fad1fc00c5c"
           }
         ]
       }
@@ -342,7 +342,7 @@ mod token_files {
         insta::assert_snapshot!(root.run(&reserve), @"
         exit 10
         --- stderr
-        lychgate reserve: refused (token-file-exists): the token file `[DIR]/tok` cannot be written: failed to open file `[DIR]/tok`: File exists (os error 17)
+        lychgate reserve: refused (token-file-exists): the token file `[DIR]/tok` cannot be written: File exists (os error 17)
         hint: name a new file; a token is never written over
         ");
         assert_eq!(std::fs::read_to_string(&file).unwrap(), "precious");

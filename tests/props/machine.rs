@@ -18,7 +18,16 @@ const CALLS_MIN: usize = 40;
 const CALLS_MAX: usize = 140;
 
 /// Codes that are refused, unresolved or pending, and that the rules leave to the commands around them.
-const OF_THE_COMMANDS: [Code; 9] = [
+const OF_THE_COMMANDS: [Code; 17] = [
+    // The checkpoints of runs are no part of this world of rows; `tests/cli/workflow` plays them.
+    Code::Adopt,
+    Code::Reattach,
+    Code::Completed,
+    Code::RunStopped,
+    Code::NoSuchStep,
+    Code::StepEnded,
+    Code::EndedOtherwise,
+    Code::NotYet,
     Code::NoTaskRecord,
     Code::OwnerPidUnreadable,
     Code::TokenFileExists,

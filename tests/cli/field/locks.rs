@@ -53,7 +53,8 @@ fn a35_six_claimants_in_eight_rounds_never_own_one_thing_twice() {
         let task = root.reserve_step(&id).launched();
         let _ = task.stop().is(0, "stopped");
         let claim = ["claim-retire", &id, "--attempt", &task.attempt, "--run", "run", "--step", "step"];
-        let claim = [&claim[..], &["--input-hash", "hash", "--parent", "ws"], &PATIENT].concat();
+        let hash = task.input();
+        let claim = [&claim[..], &["--input-hash", &hash, "--parent", "ws"], &PATIENT].concat();
         let grants = root.at_once(&vec![claim; 6]);
         let nonces: Vec<String> =
             grants.into_iter().map(|grant| grant.is(0, "claimed").get("nonce")).collect();
