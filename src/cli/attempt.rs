@@ -31,7 +31,7 @@ pub struct TokenArgs {
 
 /// Which input a step works on: its hash, or the input itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
-#[group(id = "step_input", multiple = false)]
+#[group(id = "step_input", multiple = false, requires = "run")]
 pub struct InputArgs {
     /// Name the input by its hash
     #[arg(long, value_name = "H", value_parser = Name::parse)]

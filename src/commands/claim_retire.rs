@@ -4,7 +4,6 @@ use crate::answer::Answer;
 use crate::cli::ClaimRetireArgs;
 use crate::protocol::checkpoint::claimed;
 use crate::protocol::retirement::{self, ClaimEvidence, ClaimRequest};
-use crate::protocol::row::ClaimMode;
 use crate::protocol::workflow::Checkpoint;
 use crate::state::{Access, RunKey, Store};
 
@@ -25,10 +24,9 @@ pub(crate) fn run(context: &Context, args: &ClaimRetireArgs) -> Result<Answer, F
         step: args.step.clone(),
         input_hash: input_hash.clone(),
     };
-    let reported = args.mode == ClaimMode::RetireReported;
     let checkpoint = RunHook {
         key: RunKey { parent: args.parent.clone(), run: args.run.clone() },
-        change: &|run, row, call| claimed(run, &at, &row.task_id, reported, call),
+        change: &|run, row, call| claimed(run, &at, &row.task_id, call),
     };
     let request = ClaimRequest {
         attempt: args.attempt.clone(),

@@ -277,7 +277,6 @@ pub fn claimed(
     run: Option<&Run>,
     at: &Checkpoint,
     child: &Name,
-    reported: bool,
     call: &Call,
 ) -> Result<Option<Run>, Box<Refusal>> {
     let Some(run) = run else { return Ok(None) };
@@ -288,13 +287,6 @@ pub fn claimed(
             Code::Completed,
             format!("step `{}` is completed by task `{child}`", at.step),
         ))),
-        StepStatus::Started if reported => {
-            let message =
-                format!("step `{}` is started and task `{child}` has reported: take its report", at.step);
-            Err(Box::new(
-                Refusal::new(Code::Adopt, message).hint("or say that it does not count: lychgate step fail"),
-            ))
-        }
         StepStatus::Started => {
             let mut run = run.clone();
             run.dispose(at, "its child was retired", call);

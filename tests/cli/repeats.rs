@@ -41,7 +41,7 @@ fn a_reservation_that_makes_up_its_name_is_repeated() {
         ["reserve", "--parent", "ws", "--run", run, "--step", "s", "--input-hash", hash]
     };
     let _ = root.json(&step("r", "h")).is(0, "reserved");
-    let second = twice(&root, &step("r", "h"), &step("r", "other")).is(0, "reserved");
+    let second = twice(&root, &step("r", "i"), &step("r", "other")).is(0, "reserved");
     assert_eq!(second.get("taskId"), "r.s.2");
 }
 

@@ -271,16 +271,16 @@ fn the_process_of_an_owner_is_recorded_or_refused() {
 #[test]
 fn a_step_gives_its_task_the_first_free_number() {
     let root = TestRoot::new();
-    let reserve = |run: &str| {
-        root.json(&["reserve", "--parent", "ws", "--run", run, "--step", "build", "--input-hash", "h"])
+    let reserve = |run: &str, hash: &str| {
+        root.json(&["reserve", "--parent", "ws", "--run", run, "--step", "build", "--input-hash", hash])
     };
     let _ = root.reserve("r.build.2");
-    assert_eq!(reserve("r").is(0, "reserved").get("taskId"), "r.build.1");
-    assert_eq!(reserve("r").is(0, "reserved").get("taskId"), "r.build.3");
-    let _ = reserve(&"r".repeat(125)).is(64, "usage");
+    assert_eq!(reserve("r", "h").is(0, "reserved").get("taskId"), "r.build.1");
+    assert_eq!(reserve("r", "i").is(0, "reserved").get("taskId"), "r.build.3");
+    let _ = reserve(&"r".repeat(125), "h").is(64, "usage");
     assert_eq!(
         root.row("r.build.3")["workflowTask"].to_string(),
-        r#"{"runId":"r","stepId":"build","inputHash":"h"}"#
+        r#"{"runId":"r","stepId":"build","inputHash":"i"}"#
     );
 }
 

@@ -157,6 +157,9 @@ fn only_known_places(root: &Path) {
             ["sessions", _, "subagent-reports" | "subagent-attempt-settlements", rest @ ..] => {
                 rest.len() <= 2 && rest.last().is_none_or(|file| !file.starts_with('.'))
             }
+            ["sessions", _, "workflows", rest @ ..] => {
+                rest.len() <= 2 && rest.last().is_none_or(|name| !name.starts_with('.'))
+            }
             _ => false,
         };
         assert!(known, "{}", path.display());

@@ -339,7 +339,8 @@ fn without_permission_nothing_is_taken_for_missing() {
         ("tasks", &[74]),
         ("tasks/t1", &[74]),
         ("tasks/t1/row.json", &[74]),
-        ("sessions", &[11]),
+        // The step's checkpoint lies there too.
+        ("sessions", &[74]),
         ("sessions/pa/subagent-reports/t1", &[11]),
     ];
     for (place, exits) in places {

@@ -189,10 +189,6 @@ fn a69_an_end_told_again_changes_not_a_byte_and_gives_the_first_answer() {
     let first = root.json(&settle).is(0, "turn-settled");
     same(&first, &settle);
     assert_ne!(task.seen("revision"), revision, "readers can compare revisions");
-    let fail = ["step", "fail", "--parent", "ws", "--run", "run", "--step", "step", "--input-hash", "hash"];
-    let fail = [&fail[..], &["--request-id", "f"]].concat();
-    let first = root.json(&fail).is(0, "step-failed");
-    same(&first, &fail);
     let claim = ["claim-retire", "t", "--attempt", &task.attempt, "--run", "run", "--step", "step"];
     let claim =
         [&claim[..], &["--input-hash", "hash", "--parent", "ws", "--mode", "retire-reported"]].concat();

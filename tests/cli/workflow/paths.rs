@@ -48,18 +48,19 @@ fn a_claim_needs_the_child_the_checkpoint_names_now() {
 }
 
 #[test]
-fn a_started_step_adopts_its_reported_child_and_does_not_retire_it() {
+fn a_reported_child_of_a_started_step_is_adopted_unless_a_claim_says_that_it_does_not_count() {
     let root = TestRoot::new();
     let scan = child(&root, "scan").launched();
     let turn = scan.turn();
     let _ = scan.report().is(0, "report-accepted");
     let settle = ["settle", &scan.task, "--turn", &turn, "--close", "--token", &scan.token];
     let _ = root.json(&settle).is(0, "turn-settled");
+    let _ = ask(&root, "scan", &[]).is(10, "adopt");
     let retire = ["--mode", "retire-reported"];
-    let _ = claim(&root, &scan.task, &scan.attempt, &retire).is(10, "adopt");
-    let _ = end(&root, "fail", "scan", &[]).is(0, "step-failed");
     let _ = claim(&root, &scan.task, &scan.attempt, &retire).is(0, "claimed");
+    assert_eq!(events(&root), ["run.scan.1 none -> started", "run.scan.1 started -> failed"]);
     let _ = end(&root, "complete", "scan", &[]).is(10, "step-ended");
+    assert_eq!(ask(&root, "scan", &[]).is(0, "reserved").get("replaces"), scan.task);
 }
 
 #[test]
