@@ -177,7 +177,7 @@ fn what_is_suggested_for_a_task_that_is_over_can_be_typed() {
     root.json(&["stop", "marked"]).is(0, "stopped");
     insta::assert_snapshot!(leads_on(&marked, ""), @"
     0 lychgate rotate marked --as reawaken
-    0 lychgate claim-retire marked --token-file FILE --attempt ATTEMPT --run run --step step --input-hash hash --parent ws
+    0 lychgate claim-retire marked --token-file FILE --attempt ATTEMPT --run run --step step --input-hash hash-of-marked --parent ws
     ");
     let lost = root.reserve_unknown("lost").launched();
     root.json(&["stop", "lost"]).is(0, "stopped");

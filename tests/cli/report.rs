@@ -279,7 +279,7 @@ fn every_refused_report_is_kept_with_its_reason_and_counted() {
     report | late-report | running/open | running/open | no-turn-running
     settle | settled | running/open | interrupted/settled | -
     report | late-report | interrupted/settled | interrupted/settled | attempt-settled
-    rotate | rotated | interrupted/settled | running/open | the receipt of att_83262fad1fc00c5c proves it over
+    rotate | rotated | interrupted/settled | running/open | the receipt of att_de15204e35ca515e proves it over
     report | late-report | running/open | running/open | stale-attempt
     stop | stopped | running/open | interrupted/settled | -
     claim-retire | claimed | interrupted/settled | interrupted/settled/retired | no-report

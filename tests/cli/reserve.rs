@@ -58,7 +58,7 @@ fn the_row_of_a_reservation_says_who_what_and_where() {
         "inputHash": "h"
       },
       "taskStatus": "queued",
-      "taskAttemptId": "att_83262fad1fc00c5c",
+      "taskAttemptId": "att_de15204e35ca515e",
       "attempt": {
         "origin": "reserve",
         "owned": true,
@@ -86,7 +86,7 @@ fn the_row_of_a_reservation_says_who_what_and_where() {
             "message": "task `t1` is reserved",
             "facts": {
               "taskId": "t1",
-              "attemptId": "att_83262fad1fc00c5c",
+              "attemptId": "att_de15204e35ca515e",
               "taskStatus": "queued",
               "proven": true,
               "receiptEligible": true,
@@ -96,7 +96,7 @@ fn the_row_of_a_reservation_says_who_what_and_where() {
               "inputHash": "h"
             },
             "hint": "without --owner-pid nobody can prove later that the owner died; pass the pid of the process that does the work",
-            "tokensOf": "att_83262fad1fc00c5c"
+            "tokensOf": "att_de15204e35ca515e"
           }
         }
       ],
@@ -111,7 +111,7 @@ fn the_row_of_a_reservation_says_who_what_and_where() {
             "requestId": "req_f0d5b1efa390b1eb",
             "what": "reserved",
             "to": "queued/open",
-            "subject": "att_83262fad1fc00c5c"
+            "subject": "att_de15204e35ca515e"
           }
         ]
       }

@@ -179,7 +179,7 @@ fn nothing_else_is_a_folder_of_evidence() {
             // Without the folder of all sessions the step's checkpoint cannot be read either.
             let claimed = json(&root, &claim);
             let _ = match claimed.exit {
-                65 => claimed.either(&["root-damaged", "run-unreadable"]),
+                65 => claimed.either(&["root-damaged", "run-unreadable", "link-refused"]),
                 _ => claimed.either(&["report-unreadable", "receipt-unreadable"]).exits(11),
             };
             unchanged.holds("nothing is claimed on evidence nobody can read");
