@@ -23,3 +23,4 @@ pub mod settlement;
 pub mod state;
 pub mod stop;
 pub mod verdict;
+pub mod xum;
