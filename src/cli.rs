@@ -20,8 +20,8 @@ use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, Subcommand};
 
 pub use attempt::{
-    AdmitArgs, ClaimRetireArgs, InspectArgs, OwnerArgs, RecoverArgs, ReportArgs, ReserveArgs, RotateArgs,
-    SettleArgs, StopArgs, TokenArgs,
+    AdmitArgs, ClaimRetireArgs, ImportArgs, InspectArgs, OwnerArgs, RecoverArgs, ReportArgs, ReserveArgs,
+    RotateArgs, SettleArgs, StopArgs, TokenArgs,
 };
 pub use values::{
     CleanupArg, Cleanups, DURATION_MAX, Expect, ExpectedOutcome, Input, ReceiptCopies, RotateAs, SendEnd,
@@ -111,11 +111,24 @@ pub enum Command {
     /// Do after a restart what may be done without guessing
     #[command(long_about = help::RECOVER, after_help = help::RECOVER_AFTER)]
     Recover(RecoverArgs),
+    /// Take over the tasks of a root of the application xum
+    #[command(long_about = help::IMPORT, after_help = help::IMPORT_AFTER)]
+    Import(ImportArgs),
 }
 
 /// The commands' names, in the order of the help.
-pub const COMMAND_NAMES: [&str; 9] =
-    ["reserve", "rotate", "admit", "stop", "settle", "report", "claim-retire", "inspect", "recover"];
+pub const COMMAND_NAMES: [&str; 10] = [
+    "reserve",
+    "rotate",
+    "admit",
+    "stop",
+    "settle",
+    "report",
+    "claim-retire",
+    "inspect",
+    "recover",
+    "import",
+];
 
 impl Command {
     /// The command as it is typed.
@@ -130,6 +143,7 @@ impl Command {
             Self::ClaimRetire(_) => "claim-retire",
             Self::Inspect(_) => "inspect",
             Self::Recover(_) => "recover",
+            Self::Import(_) => "import",
         }
     }
 }

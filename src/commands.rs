@@ -5,6 +5,7 @@ mod claim_retire;
 mod context;
 mod evidence;
 mod failure;
+mod import;
 mod inspect;
 mod owner;
 mod recover;
@@ -15,6 +16,7 @@ mod settle;
 mod stop;
 mod tokens;
 mod transact;
+mod xum;
 
 pub use context::Environment;
 
@@ -38,7 +40,7 @@ pub fn run(cli: &Cli, environment: &Environment, style: &Style) -> Answer {
     };
     let done = dispatch(&context, &cli.command, style);
     let mut answer = done.unwrap_or_else(|failure| failure.into_answer(command));
-    answer.root = Some(context.shown_root());
+    answer.root.get_or_insert_with(|| context.shown_root());
     answer.changed = context.answers_change.get() || answer.exit() == Exit::Uncertain;
     answer.request_id = Some(context.request_id);
     answer
@@ -55,6 +57,7 @@ fn dispatch(context: &Context, command: &Command, style: &Style) -> Result<Answe
         Command::ClaimRetire(args) => claim_retire::run(context, args),
         Command::Inspect(args) => inspect::run(context, args, style),
         Command::Recover(args) => recover::run(context, args),
+        Command::Import(args) => import::run(context, args),
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod explain;
 mod table;
+mod xum;
 
 use serde_json::{Map, Value, json};
 
@@ -29,6 +30,9 @@ const READINGS_MAX: usize = 6;
 const STUCK_SECONDS: i64 = 600;
 
 pub(crate) fn run(context: &Context, args: &InspectArgs, style: &Style) -> Result<Answer, Failure> {
+    if let Some(dir) = &args.xum {
+        return xum::run(context, args, dir, style);
+    }
     let store = match Store::open(&context.root, Access::Read) {
         Ok(store) => store,
         Err(StateError::NoRoot { path }) => return Ok(no_root(context, args, &path.display().to_string())),

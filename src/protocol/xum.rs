@@ -210,14 +210,8 @@ pub enum XumRunStatus {
 
 impl XumRunStatus {
     /// Every status.
-    pub const ALL: [Self; 6] = [
-        Self::Pending,
-        Self::Running,
-        Self::Backgrounded,
-        Self::Interrupted,
-        Self::Completed,
-        Self::Failed,
-    ];
+    pub const ALL: [Self; 6] =
+        [Self::Pending, Self::Running, Self::Backgrounded, Self::Interrupted, Self::Completed, Self::Failed];
 
     /// The word on disk.
     pub fn as_str(self) -> &'static str {

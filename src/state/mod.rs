@@ -35,6 +35,7 @@ mod secret;
 mod testing;
 mod token_file;
 mod transaction;
+mod xum;
 
 use std::path::PathBuf;
 
@@ -51,6 +52,7 @@ pub use report_text::{REPORT_BYTES_MAX, ReportInputError, ReportText};
 pub use secret::Secret;
 pub use token_file::TokenFile;
 pub use transaction::Transaction;
+pub use xum::XumRoot;
 
 use crate::protocol::ids::Name;
 

@@ -157,7 +157,10 @@ mod tests {
         });
         let (kept, left_out) = kept(fields.as_object().unwrap());
         let names: Vec<&str> = kept.keys().map(String::as_str).collect();
-        assert_eq!(names, ["taskStatus", "taskPrompt", "taskTimeoutFinalizationTokens", "title", "taskLater"]);
+        assert_eq!(
+            names,
+            ["taskStatus", "taskPrompt", "taskTimeoutFinalizationTokens", "title", "taskLater"]
+        );
         let names: Vec<&str> = left_out.iter().map(|(name, _)| name.as_str()).collect();
         assert_eq!(names, ["taskApiKey", "taskExperiments", "taskLaunchError"]);
     }

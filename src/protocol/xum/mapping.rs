@@ -83,7 +83,8 @@ pub fn task(
         Sighting::NotFound => return Err(skipped("no-task-record", "only a checkpoint names it")),
         Sighting::Unreadable(why) => return Err(skipped("row-unreadable", why)),
     };
-    let name = Name::parse(id).map_err(|_| skipped("id-not-usable", "its id cannot be a task's name here"))?;
+    let name =
+        Name::parse(id).map_err(|_| skipped("id-not-usable", "its id cannot be a task's name here"))?;
     let parent = Name::parse(&found.parent)
         .map_err(|_| skipped("parent-not-usable", "its parent's id cannot be a workspace's name here"))?;
     let mut left_out = Vec::new();
@@ -206,12 +207,9 @@ fn report(
             Ok(kept) => {
                 beside.insert("structuredOutput".to_owned(), kept);
             }
-            Err(why) => left_out.push(LeftOut::new(
-                "field",
-                format!("{id} structuredOutput"),
-                "field-left-out",
-                why,
-            )),
+            Err(why) => {
+                left_out.push(LeftOut::new("field", format!("{id} structuredOutput"), "field-left-out", why))
+            }
         }
     }
     Some(report.clone())

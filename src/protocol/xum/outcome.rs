@@ -47,7 +47,10 @@ fn active(facts: &TaskFacts, row: &XumRow) -> Classified {
         return is(Outcome::Reported, "the report of its current attempt is there");
     }
     let why = if row.names_status {
-        format!("it is `{}`, and no process is on record whose life could prove anything", row.status.as_str())
+        format!(
+            "it is `{}`, and no process is on record whose life could prove anything",
+            row.status.as_str()
+        )
     } else {
         "its row names no status, which was how old rows said that it runs".to_owned()
     };

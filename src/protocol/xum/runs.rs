@@ -77,7 +77,8 @@ fn step(
         Name::parse(text)
             .map_err(|_| ("id-not-usable", "a name in it cannot be one here; nothing may be replaced for it"))
     };
-    let attempt = reading.tasks.get(task).and_then(|facts| facts.row.found()).and_then(|row| row.attempt.clone());
+    let attempt =
+        reading.tasks.get(task).and_then(|facts| facts.row.found()).and_then(|row| row.attempt.clone());
     let started = record.started_at.clone().or_else(|| run.created_at.clone());
     let status = match record.status {
         // It goes on when its run is resumed, so it is not over.
