@@ -101,7 +101,7 @@ impl Pass<'_> {
     }
 
     fn try_visit(&mut self, task: &Name) -> Result<(), Failure> {
-        let plan = LockPlan { shared: Vec::new(), exclusive: vec![task.clone()] };
+        let plan = LockPlan { exclusive: vec![task.clone()], ..LockPlan::default() };
         let transaction = self.store.begin(&plan, LockWait(self.context.lock_wait))?;
         let row = transaction.row(task).cloned().ok_or_else(|| no_task(task))?;
         if let Seen::Before(record) = row.requests.seen(&self.context.request_id, &self.digest) {
@@ -166,7 +166,7 @@ impl Pass<'_> {
         commit(
             self.context,
             transaction,
-            Writes { rows: vec![next], receipts: receipts(receipt), report: None },
+            Writes { rows: vec![next], receipts: receipts(receipt), ..Writes::default() },
         )?;
         self.done.push(Value::Object(said.facts));
         Ok(())

@@ -84,7 +84,7 @@ impl Job<'_> {
             at: self.context.now(),
         };
         let file_sha256 = text.file_digest(&meta).map_err(|source| Failure::spool(&source))?;
-        let plan = LockPlan { shared: Vec::new(), exclusive: vec![self.task.clone()] };
+        let plan = LockPlan { exclusive: vec![self.task.clone()], ..LockPlan::default() };
         let transaction = begin(self.context, self.store, &plan, &|| Ok(()))?;
         let document = transaction.document(&self.task).cloned().ok_or_else(|| no_task(&self.task))?;
         match document.row.requests.seen(&self.context.request_id, &digest) {
@@ -131,7 +131,7 @@ impl Job<'_> {
                 transact::commit(
                     self.context,
                     transaction,
-                    Writes { rows: vec![*row], receipts: Vec::new(), report },
+                    Writes { rows: vec![*row], report, ..Writes::default() },
                 )?;
                 Ok(self.with_path(self.answer(said)))
             }
@@ -146,7 +146,7 @@ impl Job<'_> {
                         transact::commit(
                             self.context,
                             transaction,
-                            Writes { rows: vec![*row], receipts: Vec::new(), report },
+                            Writes { rows: vec![*row], report, ..Writes::default() },
                         )?;
                     }
                     None => transact::rewrite(self.context, &transaction, &self.task)?,

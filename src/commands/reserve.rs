@@ -87,7 +87,7 @@ impl Job<'_> {
             return Err(Failure::usage(format!("`{task}` cannot be an ancestor of itself")));
         }
         let exclusive = std::iter::once(task.clone()).chain(self.args.replaces.clone()).collect();
-        let plan = LockPlan { shared, exclusive };
+        let plan = LockPlan { shared, exclusive, ..LockPlan::default() };
         let refuse = || self.refuse_unlocked(&task);
         let transaction = begin(self.context, self.store, &plan, &refuse)?;
         if let Some(answer) = self.answered_before(&transaction, &task) {
@@ -288,8 +288,7 @@ impl Job<'_> {
             TokenFile::create(path, &token).map_err(|error| Failure::output_file(path, &error))?;
             answer.fields.insert("tokenFile".to_owned(), json!(path.display().to_string()));
         }
-        let committed =
-            transact::commit(self.context, transaction, Writes { rows, receipts: Vec::new(), report: None });
+        let committed = transact::commit(self.context, transaction, Writes { rows, ..Writes::default() });
         match committed {
             Ok(()) => Ok(answer),
             Err(error) => {

@@ -190,7 +190,7 @@ impl TaskCall<'_> {
             Ancestors::NotLookedAt => Vec::new(),
         };
         shared.reverse();
-        Ok(LockPlan { shared, exclusive: vec![self.task.clone()] })
+        Ok(LockPlan { shared, exclusive: vec![self.task.clone()], ..LockPlan::default() })
     }
 
     /// Runs the whole call. `grant` says what the granted answer hands out.
@@ -224,7 +224,7 @@ impl TaskCall<'_> {
                 commit(
                     self.context,
                     transaction,
-                    Writes { rows: vec![row], receipts: receipts(receipt), report: None },
+                    Writes { rows: vec![row], receipts: receipts(receipt), ..Writes::default() },
                 )?;
                 Ok(self.answer(said, &granted))
             }
@@ -237,11 +237,7 @@ impl TaskCall<'_> {
                 refusal.facts.entry("taskId").or_insert_with(|| json!(self.task));
                 if let Some(row) = refusal.leaves.take() {
                     let row = self.remembering_refusal(*row, &refusal);
-                    commit(
-                        self.context,
-                        transaction,
-                        Writes { rows: vec![row], receipts: Vec::new(), report: None },
-                    )?;
+                    commit(self.context, transaction, Writes { rows: vec![row], ..Writes::default() })?;
                 }
                 Err(Failure::Refused(refusal))
             }

@@ -169,6 +169,7 @@ codes! {
 
     // Data.
     RowUnreadable = "row-unreadable", Data, "the row is damaged, or belongs to another task";
+    RunUnreadable = "run-unreadable", Data, "the checkpoints of a run are damaged, or belong to another run";
     NewerVersion = "newer-version", Data, "a newer version wrote this; it is read where that is possible, never written";
     RootDamaged = "root-damaged", Data, "a part of the root that must exist is missing or damaged";
     ForeignRoot = "foreign-root", Data, "this folder is not a lychgate root; set LYCHGATE_ROOT to one that is";

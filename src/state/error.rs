@@ -83,6 +83,16 @@ pub enum StateError {
         /// What is wrong with it.
         reason: String,
     },
+    /// The checkpoints of a run are damaged, or are another run's.
+    #[error("the checkpoints of run `{run}` at `{}` cannot be read: {reason}", path.display())]
+    RunUnreadable {
+        /// The run that was asked for, or the folder's name where no run was.
+        run: String,
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// A newer version wrote this.
     #[error("`{}` has format version {found}, and this program knows version 1", path.display())]
     NewerVersion {
@@ -135,11 +145,11 @@ pub enum StateError {
         /// How long this call waited.
         waited: Duration,
     },
-    /// Another call made the row first; start over.
-    #[error("another call made the row of `{task}` at the same time")]
+    /// Another call made the row or the run first; start over.
+    #[error("another call made {what} at the same time")]
     Raced {
-        /// The task.
-        task: String,
+        /// The task, or the run.
+        what: String,
     },
     /// A bug of this program, caught before anything was written.
     #[error("internal error: {reason}")]
@@ -185,6 +195,7 @@ impl StateError {
             Self::NetworkFilesystem { .. } => Code::NetworkFilesystem,
             Self::LinkRefused { .. } => Code::LinkRefused,
             Self::RowUnreadable { .. } => Code::RowUnreadable,
+            Self::RunUnreadable { .. } => Code::RunUnreadable,
             Self::NewerVersion { .. } => Code::NewerVersion,
             Self::ReceiptConflict { .. } => Code::ReceiptUnreadable,
             Self::ReportConflict { .. } => Code::ReportUnreadable,
@@ -217,6 +228,7 @@ impl StateError {
                 "put the folder itself in the place of the link; the root as a whole may be a link"
             }
             Self::RowUnreadable { .. } => "restore the row from a backup; nothing was written",
+            Self::RunUnreadable { .. } => "restore the run's folder from a backup; nothing was written",
             Self::NewerVersion { .. } => "use the newer lychgate that wrote it",
             Self::ReceiptConflict { .. } | Self::ReportConflict { .. } => {
                 "keep both files and find out who wrote the existing one; nothing was written"

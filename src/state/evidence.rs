@@ -13,8 +13,9 @@ use super::document::Document;
 use super::error::{Result, StateError};
 use super::names::{LATE, TEMP_PREFIX, evidence_file, hex, late_file, receipts_folder, reports_folder};
 use super::pending::{self, BODY_BYTES_MAX, PendingFile};
+use super::place::{Body, Place};
 use super::report::{ReportWrite, late_is_kept};
-use crate::protocol::history::Event;
+use crate::protocol::history::{Event, History};
 use crate::protocol::ids::{AttemptId, Name};
 use crate::protocol::receipt::{RECEIPT_VERSION, Receipt};
 use crate::protocol::row::Row;
@@ -193,30 +194,31 @@ impl Store {
 
     /// The events that left a row's history, oldest first.
     pub fn archives(&self, row: &Row) -> Result<Vec<Event>> {
-        let folder = super::names::encode(&row.task_id);
-        let Some(dir) = self.open_tasks()?.child(&folder)? else { return Ok(vec![]) };
-        let mut events = Vec::new();
-        for number in 1..=row.history.archives {
-            let file = super::names::history_file(number);
-            let damaged = |reason: String| StateError::damaged(dir.at(&file), reason);
-            let bytes =
-                dir.read(&file, ARCHIVE_BYTES_MAX)?.ok_or_else(|| damaged("it is missing".to_owned()))?;
-            for line in bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
-                let event: Event =
-                    serde_json::from_slice(line).map_err(|error| damaged(error.to_string()))?;
-                events.push(event);
-            }
-            // Events are numbered without a gap, so lost ones are noticed.
-            let next = events.last().map_or(0, |event| event.n) + 1;
-            let whole = (1..next).eq(events.iter().map(|event| event.n));
-            if !whole
-                || (number == row.history.archives && row.history.events.first().is_some_and(|e| e.n != next))
-            {
-                return Err(damaged("events are missing from it".to_owned()));
-            }
-        }
-        Ok(events)
+        archived(&self.open_root()?, row, &row.history)
     }
+}
+
+/// The events that left a history, from the archives beside the row or run it is of.
+pub(super) fn archived<B: Body>(root: &Dir, body: &B, history: &History) -> Result<Vec<Event>> {
+    let Some(dir) = Place::of(body.key()).open(root)? else { return Ok(vec![]) };
+    let mut events = Vec::new();
+    for number in 1..=history.archives {
+        let file = super::names::history_file(number);
+        let damaged = |reason: String| StateError::damaged(dir.at(&file), reason);
+        let bytes = dir.read(&file, ARCHIVE_BYTES_MAX)?.ok_or_else(|| damaged("it is missing".to_owned()))?;
+        for line in bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
+            let event: Event = serde_json::from_slice(line).map_err(|error| damaged(error.to_string()))?;
+            events.push(event);
+        }
+        // Events are numbered without a gap, so lost ones are noticed.
+        let next = events.last().map_or(0, |event| event.n) + 1;
+        let whole = (1..next).eq(events.iter().map(|event| event.n));
+        let follows = history.events.first().is_none_or(|event| event.n == next);
+        if !whole || (number == history.archives && !follows) {
+            return Err(damaged("events are missing from it".to_owned()));
+        }
+    }
+    Ok(events)
 }
 
 fn parse_receipt(bytes: &[u8], row: &Row, attempt: &AttemptId) -> std::result::Result<Receipt, String> {

@@ -1,4 +1,4 @@
-//! Locks: one a row, on the row's folder itself, which is never renamed or removed.
+//! Locks: one a row and one a run, on its folder itself, which is never renamed or removed.
 //!
 //! Invariants: nothing is read before every lock of the plan is held; locking makes nothing; a held lock's
 //! folder is the one its path leads to; waiting has an end; a process that waits long for one lock lets go of
@@ -13,15 +13,18 @@ use std::time::{Duration, Instant};
 use super::disk::{self, Dir};
 use super::error::{Result, StateError};
 use super::names::encode;
+use super::place::{Key, Place, RunKey};
 use crate::protocol::ids::Name;
 
 /// How long to wait for locks, all of them together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LockWait(pub Duration);
 
-/// Which rows a transaction needs.
+/// Which rows and which run a transaction needs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LockPlan {
+    /// The run it may change. Locked before all rows.
+    pub run: Option<RunKey>,
     /// Rows it reads only: ancestors, root first. Locked in this order, before the others.
     pub shared: Vec<Name>,
     /// Rows it may change. Locked in the order of their folders' names.
@@ -34,40 +37,35 @@ pub(super) enum Mode {
     Exclusive,
 }
 
-/// One row to lock.
-#[derive(Debug, Clone)]
+/// One row or run to lock.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Wanted {
-    pub(super) task: Name,
-    pub(super) folder: String,
+    pub(super) key: Key,
     pub(super) mode: Mode,
 }
 
 /// All locks of a plan, and the folders on the way to them.
 pub(super) struct Acquired {
     pub(super) root: Dir,
-    pub(super) tasks: Dir,
-    /// `None`: the folder does not exist, so there is no row and nothing to lock.
+    /// `None`: the folder does not exist, so there is nothing in it and nothing to lock.
     pub(super) held: Vec<(Wanted, Option<Dir>)>,
 }
 
 impl LockPlan {
-    /// Every row once, in the one order every call locks in.
+    /// The run, and then every row once, in the one order every call locks in.
     pub(super) fn in_order(&self) -> Vec<Wanted> {
         let exclusive: BTreeMap<String, &Name> =
             self.exclusive.iter().map(|task| (encode(task), task)).collect();
-        let mut wanted: Vec<Wanted> = Vec::new();
+        let run = self.run.iter().map(|run| Wanted { key: Key::Run(run.clone()), mode: Mode::Exclusive });
+        let mut wanted: Vec<Wanted> = run.collect();
         for task in &self.shared {
-            let folder = encode(task);
-            if !exclusive.contains_key(&folder) && wanted.iter().all(|earlier| earlier.folder != folder) {
-                wanted.push(Wanted { task: task.clone(), folder, mode: Mode::Shared });
+            let row = Wanted { key: Key::task(task), mode: Mode::Shared };
+            if !exclusive.contains_key(&encode(task)) && !wanted.contains(&row) {
+                wanted.push(row);
             }
         }
-        let exclusive = exclusive.into_iter();
-        wanted.extend(exclusive.map(|(folder, task)| Wanted {
-            task: task.clone(),
-            folder,
-            mode: Mode::Exclusive,
-        }));
+        let exclusive = exclusive.into_values();
+        wanted.extend(exclusive.map(|task| Wanted { key: Key::task(task), mode: Mode::Exclusive }));
         wanted
     }
 }
@@ -146,17 +144,16 @@ pub(super) fn acquire(root: &Path, wanted: &[Wanted], deadline: &mut Deadline) -
 #[allow(clippy::disallowed_methods, reason = "a wait ends by the clock, and grants nothing")]
 fn acquire_once(root: &Path, wanted: &[Wanted], deadline: &mut Deadline) -> Result<Option<Acquired>> {
     let root = Dir::open(root)?;
-    let tasks = super::root::tasks_of(&root)?;
     let mut held = Vec::with_capacity(wanted.len());
-    for row in wanted {
-        let busy = || format!("task `{}`", row.task);
-        let Some(mut dir) = super::open_row_folder(&tasks, &row.folder)? else {
-            held.push((row.clone(), None));
+    for one in wanted {
+        let busy = || one.key.to_string();
+        let Some(mut dir) = Place::of(one.key.clone()).open(&root)? else {
+            held.push((one.clone(), None));
             continue;
         };
         let patience = Instant::now() + PATIENCE;
         let locked = loop {
-            dir = match try_lock(dir, row.mode)? {
+            dir = match try_lock(dir, one.mode)? {
                 Ok(locked) => break locked,
                 Err(dir) => dir,
             };
@@ -173,9 +170,9 @@ fn acquire_once(root: &Path, wanted: &[Wanted], deadline: &mut Deadline) -> Resu
             deadline.pause(busy)?;
             return Ok(None);
         }
-        held.push((row.clone(), Some(locked)));
+        held.push((one.clone(), Some(locked)));
     }
-    Ok(Some(Acquired { root, tasks, held }))
+    Ok(Some(Acquired { root, held }))
 }
 
 #[cfg(test)]
@@ -189,18 +186,22 @@ mod tests {
 
     #[test]
     fn a_plan_names_every_row_once_in_one_order() {
+        let run = RunKey { parent: name("z"), run: name("z") };
         let plan = LockPlan {
+            run: Some(run.clone()),
             shared: vec![name("root"), name("b"), name("mid"), name("root")],
             exclusive: vec![name("c"), name("b"), name("a"), name("c")],
         };
-        let order: Vec<_> = plan.in_order().into_iter().map(|row| (row.folder, row.mode)).collect();
+        let order: Vec<_> = plan.in_order().into_iter().map(|one| (one.key, one.mode)).collect();
+        let row = |task: &str, mode| (Key::task(&name(task)), mode);
         let expected = [
-            ("root", Mode::Shared),
-            ("mid", Mode::Shared),
-            ("a", Mode::Exclusive),
-            ("b", Mode::Exclusive),
-            ("c", Mode::Exclusive),
+            (Key::Run(run), Mode::Exclusive),
+            row("root", Mode::Shared),
+            row("mid", Mode::Shared),
+            row("a", Mode::Exclusive),
+            row("b", Mode::Exclusive),
+            row("c", Mode::Exclusive),
         ];
-        assert_eq!(order, expected.map(|(folder, mode)| (folder.to_owned(), mode)));
+        assert_eq!(order, expected);
     }
 }

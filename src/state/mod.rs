@@ -5,6 +5,7 @@
 //! tasks/<task>/row.json  history-<n>.jsonl            the folder is what is locked
 //! sessions/<workspace>/subagent-attempt-settlements/<task>/<attempt>.json
 //! sessions/<workspace>/subagent-reports/<task>/<attempt>.json  late/
+//! sessions/<workspace>/workflows/<run>/run.json  history-<n>.jsonl    this folder, too
 //! ```
 //!
 //! Invariants: a commit, of one file or of several, is all or nothing at whatever instant the process or the
@@ -12,7 +13,8 @@
 //! or removed; a failed sync is never tried again; there is no daemon and no repair step.
 //!
 //! `docs/STATE.md` has every file and every step. Where to start reading: `commit.rs` for the steps of a commit,
-//! `transaction.rs` for what the next call does about a dead one, `reading.rs` for what a reader sees meanwhile.
+//! and `held.rs` for those in one folder; `transaction.rs` for what the next call does about a dead one;
+//! `reading.rs` for what a reader sees meanwhile.
 
 mod commit;
 mod disk;
@@ -20,15 +22,18 @@ mod document;
 mod error;
 mod evidence;
 mod filesystem;
+mod held;
 mod lock;
 mod names;
 mod pending;
+mod place;
 mod places;
 pub mod process;
 mod reading;
 mod report;
 mod report_text;
 mod root;
+mod runs;
 mod secret;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test may panic")]
@@ -40,21 +45,25 @@ mod xum;
 use std::path::PathBuf;
 
 pub use commit::{Committed, ReceiptWrite, Writes};
-pub use document::Document;
+pub use document::{Document, RunDocument};
 pub use error::StateError;
 pub use evidence::Evidence;
 pub use filesystem::Locality;
 pub use lock::{LockPlan, LockWait};
 pub use pending::{Pending, PendingFile, PendingRow};
+pub use place::{Key, RunKey};
 pub use places::{canonical, user};
 pub use report::{LateReport, ReportMeta, ReportWrite};
 pub use report_text::{REPORT_BYTES_MAX, ReportInputError, ReportText};
+pub use runs::RunEntry;
 pub use secret::Secret;
 pub use token_file::TokenFile;
 pub use transaction::Transaction;
 pub use xum::XumRoot;
 
 use crate::protocol::ids::Name;
+use crate::protocol::row::Row;
+use place::Place;
 
 /// What a root is opened for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,6 +82,7 @@ pub struct Store {
     root: PathBuf,
     access: Access,
     locality: Locality,
+    checkpoints: bool,
 }
 
 /// One row of the root, or what is wrong with it.
@@ -87,39 +97,20 @@ pub struct TaskEntry {
 impl Store {
     /// Reads a row without a lock, through a commit that is not finished. `None`: there is no such task.
     pub fn read_task(&self, task: &Name) -> Result<Option<Document>, StateError> {
-        let tasks = self.open_tasks()?;
-        let folder = names::encode(task);
-        let Some(dir) = open_row_folder(&tasks, &folder)? else { return Ok(None) };
-        reading::read_through(&tasks, &dir, &folder, Some(task))
+        reading::read_place::<Row>(&self.open_root()?, &Place::of(Key::task(task)))
     }
 
     /// Every row, in the order of the folders' names. Folders without a row are left out.
     pub fn tasks(&self) -> Result<Vec<TaskEntry>, StateError> {
-        let tasks = self.open_tasks()?;
+        let root = self.open_root()?;
         let mut entries = Vec::new();
-        for entry in tasks.list()? {
+        for entry in root::top_of(&root, names::TASKS)?.list()? {
             let folder = entry.name;
-            let read = open_row_folder(&tasks, &folder).and_then(|dir| {
-                dir.map_or(Ok(None), |dir| reading::read_through(&tasks, &dir, &folder, None))
-            });
+            let read = reading::read_place::<Row>(&root, &Place::listed(&[names::TASKS, &folder]));
             if let Some(doc) = read.transpose() {
                 entries.push(TaskEntry { folder, doc });
             }
         }
         Ok(entries)
     }
-}
-
-/// Opens a row's folder; something else in its place is an unreadable row.
-fn open_row_folder(tasks: &disk::Dir, folder: &str) -> Result<Option<disk::Dir>, StateError> {
-    tasks.child(folder).map_err(|error| match error {
-        StateError::Io { source, path, .. } if source.kind() == std::io::ErrorKind::NotADirectory => {
-            StateError::RowUnreadable {
-                task: folder.to_owned(),
-                path,
-                reason: "it is not a folder".to_owned(),
-            }
-        }
-        error => error,
-    })
 }

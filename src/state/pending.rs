@@ -14,7 +14,8 @@ use sha2::{Digest, Sha256};
 
 use super::disk::{CHUNK_BYTES, Dir, Kind};
 use super::error::{Result, StateError};
-use super::names::{SESSIONS, TEMP_PREFIX, encode, hex, is_hex};
+use super::names::{SESSIONS, TEMP_PREFIX, hex, is_hex};
+use super::place::Key;
 use crate::protocol::ids::Name;
 
 /// The text of an evidence file is kept in the record as well up to this size.
@@ -29,7 +30,7 @@ pub struct Pending {
     /// Evidence files, in the order they are put in place.
     #[serde(default)]
     pub files: Vec<PendingFile>,
-    /// The other rows.
+    /// The other rows, and the run.
     #[serde(default)]
     pub rows: Vec<PendingRow>,
 }
@@ -49,21 +50,25 @@ pub struct PendingFile {
     pub body: Option<String>,
 }
 
-/// One other row of a commit record.
+/// One other row of a commit record, or its run.
+///
+/// A program that knows no runs finds a run's entry malformed, and so leaves alone a record it could only half
+/// put in place.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PendingRow {
-    /// The task.
-    pub task_id: Name,
-    /// Its folder under `tasks`.
+    /// Of what it is.
+    #[serde(flatten)]
+    pub of: Key,
+    /// A task's folder under `tasks`; a run's from the root.
     pub folder: String,
-    /// The revision it replaces; 0: there was no row.
+    /// The revision it replaces; 0: there was none.
     pub from: u64,
     /// The name it was prepared under, in that folder.
     pub staged: String,
 }
 
-/// What a prepared row says about the commit it is a part of.
+/// What a prepared row or run says about the commit it is a part of.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct PartOf {
@@ -76,6 +81,11 @@ pub(super) struct PartOf {
 }
 
 impl Pending {
+    /// Whether there is nothing to put in place.
+    pub(super) fn is_empty(&self) -> bool {
+        self.files.is_empty() && self.rows.is_empty()
+    }
+
     /// What is wrong with a record that was read. A record never leads out of the root.
     pub(super) fn malformed(&self) -> Option<String> {
         if !is_hex(&self.id, 32) {
@@ -92,8 +102,9 @@ impl Pending {
                 return Some(format!("`{}` is not an evidence file", file.path.escape_debug()));
             }
         }
-        let bad = self.rows.iter().find(|row| encode(&row.task_id) != row.folder || !staged(&row.staged));
-        bad.map(|row| format!("`{}` is not a row's folder", row.folder.escape_debug()))
+        let fits = |part: &PendingRow| part.of.recorded_folder() == part.folder && staged(&part.staged);
+        let bad = self.rows.iter().find(|part| !fits(part));
+        bad.map(|part| format!("`{}` is not the folder of {}", part.folder.escape_debug(), part.of))
     }
 }
 
@@ -247,6 +258,24 @@ mod tests {
         let file =
             PendingFile { path: path.into(), staged: staged.into(), sha256: "0".repeat(64), body: None };
         Pending { id: "a".repeat(32), files: vec![file], rows: vec![] }
+    }
+
+    #[test]
+    fn a_part_says_in_its_record_whether_it_is_of_a_task_or_of_a_run() {
+        let parse = |of: &str, folder: &str| {
+            let part = format!(r#"{{{of},"folder":"{folder}","from":1,"staged":".lych-part-x"}}"#);
+            let record = format!(r#"{{"id":"{}","rows":[{part}]}}"#, "a".repeat(32));
+            let record: Pending = serde_json::from_str(&record).unwrap();
+            assert!(serde_json::to_string(&record).unwrap().contains(&part), "{part}");
+            record.malformed()
+        };
+        assert_eq!(parse(r#""taskId":"t/1""#, "t%2F1"), None);
+        let run = r#""parentWorkspaceId":"w/1","runId":"r""#;
+        assert_eq!(parse(run, "sessions/w%2F1/workflows/r"), None);
+        for (of, folder) in [(run, "r"), (run, "sessions/w%2F1/workflows/s"), (r#""taskId":"t""#, "tasks/t")]
+        {
+            assert!(parse(of, folder).is_some(), "{of} {folder}");
+        }
     }
 
     #[test]

@@ -22,7 +22,7 @@ impl Store {
         self.below(&reports_folder(workspace, task))
     }
 
-    fn below(&self, folders: &[String]) -> PathBuf {
+    pub(super) fn below(&self, folders: &[String]) -> PathBuf {
         folders.iter().fold(self.root.clone(), |path, folder| path.join(folder))
     }
 }

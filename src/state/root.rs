@@ -37,6 +37,7 @@ pub(super) struct Config {
     version: u64,
     trusted: Vec<u64>,
     network_allowed: bool,
+    checkpoints: bool,
 }
 
 /// What a folder without `config.json` is.
@@ -92,7 +93,8 @@ impl Store {
                 return Err(StateError::NewerVersion { path: root.at(CONFIG), found: config.version });
             }
         }
-        Ok(Self { root: path, access, locality: filesystem.locality })
+        let Config { checkpoints, .. } = config;
+        Ok(Self { root: path, access, locality: filesystem.locality, checkpoints })
     }
 
     /// The root's path, with every link in it resolved.
@@ -103,6 +105,12 @@ impl Store {
     /// How far away the root's file system is.
     pub fn locality(&self) -> Locality {
         self.locality
+    }
+
+    /// Whether every step that ever got a child in this root has a checkpoint. In a root from before there were
+    /// checkpoints, a row may name a step without one.
+    pub fn has_checkpoints_since_birth(&self) -> bool {
+        self.checkpoints
     }
 
     /// The key that tokens are made with.
@@ -121,17 +129,13 @@ impl Store {
     pub(super) fn open_root(&self) -> Result<Dir> {
         Dir::open(&self.root)
     }
-
-    pub(super) fn open_tasks(&self) -> Result<Dir> {
-        tasks_of(&self.open_root()?)
-    }
 }
 
-/// The folder of the rows. A root that was made has one, so anything else in its place is damage.
-pub(super) fn tasks_of(root: &Dir) -> Result<Dir> {
-    let damaged = |reason: &str| StateError::damaged(root.at(TASKS), reason);
-    match root.child(TASKS) {
-        Ok(tasks) => tasks.ok_or_else(|| damaged("the folder is missing")),
+/// A folder every root has since it was made, so that anything else in its place is damage.
+pub(super) fn top_of(root: &Dir, name: &str) -> Result<Dir> {
+    let damaged = |reason: &str| StateError::damaged(root.at(name), reason);
+    match root.child(name) {
+        Ok(found) => found.ok_or_else(|| damaged("the folder is missing")),
         Err(StateError::Io { source, .. }) if source.kind() == io::ErrorKind::NotADirectory => {
             Err(damaged("it is not a folder"))
         }
@@ -207,7 +211,8 @@ fn read_config(root: &Dir) -> Result<Option<Config>> {
         None => vec![],
     };
     let network_allowed = fields.get("networkFilesystem").and_then(Value::as_str) == Some("allow");
-    Ok(Some(Config { version, trusted, network_allowed }))
+    let checkpoints = fields.get("checkpoints").and_then(Value::as_bool) == Some(true);
+    Ok(Some(Config { version, trusted, network_allowed, checkpoints }))
 }
 
 fn is_leftover(entry: &Entry) -> bool {
@@ -294,7 +299,7 @@ fn make(root: &Dir) -> Result<()> {
         // A call that died may have made the folder without making it durable.
         Dir::open(parent)?.sync()?;
     }
-    let config = format!("{{\"kind\":\"{KIND}\",\"version\":{CONFIG_VERSION}}}\n");
+    let config = format!("{{\"kind\":\"{KIND}\",\"version\":{CONFIG_VERSION},\"checkpoints\":true}}\n");
     let written = disk::write_once(&root.at(CONFIG), config.as_bytes());
     // Its error does not tell which side of the rename it is from; looking does.
     if written.is_err() && super::evidence::is_file(root, CONFIG)? {

@@ -1,33 +1,24 @@
-//! A transaction: every lock of a plan, every row read under it, and what a dead process left finished.
+//! A transaction: every lock of a plan, everything read under it, and what a dead process left finished.
 //!
-//! Invariants: a row is looked at only after all locks are held; a part is put over a row only under that row's
-//! lock and only over the revision the part names; before anything of a record is put in place, the home row's
-//! rename that committed it is made durable; a record is dropped (by the home row's next commit) only after
-//! everything it names is in place and durable.
+//! Invariants: nothing is looked at before all locks are held; a record is dropped (by the home row's next commit)
+//! only after everything it names is in place and durable; whoever finds in a record the part of something that it
+//! has not locked lets go of every lock before it takes that one.
 
 use std::collections::BTreeMap;
 
-use super::disk::{Dir, Kind};
-use super::document::{self, Document};
+use super::disk::Dir;
+use super::document::Document;
 use super::error::{Result, StateError};
+use super::held::Held;
 use super::lock::{Acquired, Deadline, LockPlan, LockWait, Mode, acquire};
-use super::names::{PART_PREFIX, ROW, evidence_file, receipts_folder, reports_folder};
+use super::names::{evidence_file, receipts_folder, reports_folder};
 use super::pending::{self, Pending, Trust};
-use super::reading::{self, Verdict};
+use super::place::{Key, Place, RunKey};
 use super::{Access, Store};
 use crate::protocol::ids::{AttemptId, Name};
 use crate::protocol::row::Row;
+use crate::protocol::run::Run;
 use crate::seam;
-
-/// One row of a transaction.
-#[derive(Debug)]
-pub(super) struct Held {
-    pub(super) folder: String,
-    pub(super) mode: Mode,
-    /// The locked folder. `None`: there was none.
-    pub(super) dir: Option<Dir>,
-    pub(super) document: Option<Document>,
-}
 
 /// All locks of a plan, held until this is dropped or committed.
 #[derive(Debug)]
@@ -35,19 +26,19 @@ pub(super) struct Held {
 pub struct Transaction<'a> {
     store: &'a Store,
     pub(super) root: Dir,
-    pub(super) tasks: Dir,
-    pub(super) rows: BTreeMap<Name, Held>,
+    pub(super) run: Option<Held<Run>>,
+    pub(super) rows: BTreeMap<Name, Held<Row>>,
 }
 
 /// What a round of `begin` came to.
 enum Round<'a> {
-    Ready(Transaction<'a>),
-    /// A record of a locked row names a row that must be locked as well.
-    Needs(Name),
+    Ready(Box<Transaction<'a>>),
+    /// A record of a locked row names something that must be locked as well.
+    Needs(Key),
 }
 
 impl Store {
-    /// Takes the locks of a plan, reads its rows, and finishes what a dead process left half done in them.
+    /// Takes the locks of a plan, reads what they guard, and finishes what a dead process left half done there.
     pub fn begin(&self, plan: &LockPlan, wait: LockWait) -> Result<Transaction<'_>> {
         if self.access == Access::Read {
             return Err(StateError::internal("the root was opened for reading only"));
@@ -55,92 +46,66 @@ impl Store {
         let mut plan = plan.clone();
         let mut deadline = Deadline::new(wait);
         loop {
-            let acquired = acquire(&self.root, &plan.in_order(), &mut deadline)?;
-            match self.round(acquired)? {
+            match self.round(&plan, &mut deadline)? {
                 Round::Ready(transaction) => {
                     seam::pause("locked");
-                    return Ok(transaction);
+                    return Ok(*transaction);
                 }
-                Round::Needs(task) if plan.exclusive.contains(&task) => {
-                    return Err(StateError::internal(format!("the part of `{task}` stayed where it was")));
+                Round::Needs(Key::Task { task }) if !plan.exclusive.contains(&task) => {
+                    plan.exclusive.push(task);
                 }
-                Round::Needs(task) => plan.exclusive.push(task),
+                Round::Needs(Key::Run(run)) if plan.run.as_ref() != Some(&run) => {
+                    self.finish_run(run, &mut deadline)?;
+                }
+                Round::Needs(key) => {
+                    return Err(StateError::internal(format!("the part of {key} stayed where it was")));
+                }
             }
         }
     }
 
-    fn round(&self, acquired: Acquired) -> Result<Round<'_>> {
-        let Acquired { root, tasks, held } = acquired;
+    /// Puts the part of a run in place, under the lock of the run alone: a call locks one run at the most, and
+    /// this one may be another than that of its plan.
+    fn finish_run(&self, run: RunKey, deadline: &mut Deadline) -> Result<()> {
+        self.round(&LockPlan { run: Some(run), ..LockPlan::default() }, deadline).map(drop)
+    }
+
+    fn round(&self, plan: &LockPlan, deadline: &mut Deadline) -> Result<Round<'_>> {
+        let Acquired { root, held } = acquire(&self.root, &plan.in_order(), deadline)?;
         let mut rows = BTreeMap::new();
+        let mut run = None;
         for (wanted, dir) in held {
-            if let (Some(dir), Mode::Exclusive) = (&dir, wanted.mode) {
-                settle_parts(&root, &tasks, dir, &wanted.folder, &wanted.task)?;
-            }
-            rows.insert(wanted.task, Held { folder: wanted.folder, mode: wanted.mode, dir, document: None });
-        }
-        for (task, held) in &mut rows {
-            let Some(dir) = &held.dir else { continue };
-            held.document = match held.mode {
-                Mode::Exclusive => document::read_row(dir, &held.folder, Some(task))?,
-                Mode::Shared => reading::read_through(&tasks, dir, &held.folder, Some(task))?,
-            };
-            if let Some(newer) = held.document.as_ref().filter(|document| document.newer) {
-                return Err(StateError::NewerVersion { path: dir.at(ROW), found: newer.version });
+            match wanted.key.clone() {
+                Key::Task { task } => {
+                    rows.insert(task, Held::<Row>::settled(&root, wanted.key, wanted.mode, dir)?);
+                }
+                Key::Run(_) => run = Some(Held::<Run>::settled(&root, wanted.key, wanted.mode, dir)?),
             }
         }
+        run.as_mut().map_or(Ok(()), |held| held.load(&root))?;
+        rows.values_mut().try_for_each(|held| held.load(&root))?;
         for held in rows.values().filter(|held| held.mode == Mode::Exclusive) {
             let record = held.document.as_ref().and_then(|document| document.pending.as_ref());
             let (Some(dir), Some(record)) = (&held.dir, record) else { continue };
-            if let Some(task) = finish(&root, &tasks, dir, record)? {
-                return Ok(Round::Needs(task));
+            if let Some(key) = finish(&root, dir, record)? {
+                return Ok(Round::Needs(key));
             }
         }
-        Ok(Round::Ready(Transaction { store: self, root, tasks, rows }))
+        Ok(Round::Ready(Box::new(Transaction { store: self, root, run, rows })))
     }
 }
 
-/// Sweeps a folder whose lock is held, and applies or removes the parts in it.
-fn settle_parts(root: &Dir, tasks: &Dir, dir: &Dir, folder: &str, task: &Name) -> Result<()> {
-    for entry in dir.list()? {
-        if entry.name.starts_with(PART_PREFIX) {
-            settle_part(root, tasks, dir, folder, task, &entry.name)?;
-        } else if entry.kind == Kind::File && entry.name.starts_with(super::names::TEMP_PREFIX) {
-            // A leftover does no harm, so failing to remove it is no reason to fail.
-            drop(dir.remove(&entry.name));
-        }
-    }
-    Ok(())
-}
-
-fn settle_part(root: &Dir, tasks: &Dir, dir: &Dir, folder: &str, task: &Name, part: &str) -> Result<()> {
-    let Some((_, commit)) = reading::read_part(dir, part, folder, Some(task))? else { return Ok(()) };
-    let Verdict::Committed { record, home } = reading::verdict(tasks, &commit)? else {
-        // Its committer held this lock until it was done or dead, so nobody will commit it any more.
-        return dir.remove(part);
-    };
-    let revision = document::read_row(dir, folder, Some(task))?.map_or(0, |document| document.revision);
-    if revision != commit.from {
-        return dir.remove(part);
-    }
-    // The committer may have died between the rename of the home row and its sync. What rests on that rename
-    // must not outlive it.
-    home.sync()?;
-    // The home row keeps its record as long as this part is here, so the evidence it names is still its own.
-    pending::place_files(root, &record.files, Trust::Verify)?;
-    dir.rename(part, ROW)?;
-    dir.sync()
-}
-
-/// Puts in place everything that the record of a locked home row names. Answers with the task of a part that
-/// needs a lock this call does not hold.
-fn finish(root: &Dir, tasks: &Dir, home: &Dir, record: &Pending) -> Result<Option<Name>> {
+/// Puts in place everything that the record of a locked home row names. Answers with the key of a part that needs
+/// a lock this call does not hold.
+fn finish(root: &Dir, home: &Dir, record: &Pending) -> Result<Option<Key>> {
     home.sync()?;
     pending::place_files(root, &record.files, Trust::Verify)?;
-    for row in &record.rows {
-        let missing = || StateError::damaged(tasks.at(&row.folder), "a row's folder is missing");
-        let dir = tasks.child(&row.folder)?.ok_or_else(missing)?;
-        if dir.kind(&row.staged)?.is_some() {
-            return Ok(Some(row.task_id.clone()));
+    for part in &record.rows {
+        let place = Place::of(part.of.clone());
+        let missing = || StateError::damaged(root.at(&place.folders.join("/")), "the folder is missing");
+        let dir = place.open(root)?.ok_or_else(missing)?;
+        if dir.kind(&part.staged)?.is_some() {
+            return Ok(Some(part.of.clone()));
         }
         // Whoever put the part in place may have died before that was durable.
         dir.sync()?;
@@ -166,34 +131,23 @@ impl<'a> Transaction<'a> {
 
     /// How many commits a row has seen; 0 if there is none.
     pub fn revision(&self, task: &Name) -> u64 {
-        self.document(task).map_or(0, |document| document.revision)
+        self.rows.get(task).map_or(0, Held::revision)
     }
 
     /// Writes a row's bytes again as a whole durable commit, and the evidence its record names: for an answer
     /// that rests on what an earlier call made visible and may have failed to make durable.
     pub fn rewrite(&self, task: &Name) -> Result<()> {
-        let unlocked = || StateError::internal(format!("`{task}` is not locked for writing, or has no row"));
-        let held = self.rows.get(task).filter(|held| held.mode == Mode::Exclusive).ok_or_else(unlocked)?;
-        let (Some(dir), Some(document)) = (&held.dir, &held.document) else { return Err(unlocked()) };
-        let bytes = dir.read(ROW, document::ROW_BYTES_MAX)?.ok_or_else(unlocked)?;
-        let read = document::decode(&bytes).map(|read| read.fingerprint);
-        if read.as_ref() != Ok(&document.fingerprint) {
-            return Err(StateError::internal(format!("the row of `{task}` changed under its lock")));
-        }
-        super::commit::replace_row(dir, &bytes)?;
-        if document.revision == 1 {
-            self.tasks.sync().map_err(StateError::after_visible)?;
-        }
-        pending::rewrite_files(&self.root, &document.files).map_err(StateError::after_visible)
+        let held = self.rows.get(task);
+        let held = held.ok_or_else(|| StateError::internal(format!("`{task}` is not locked")))?;
+        held.rewrite(&self.root)?;
+        let files = held.document.iter().flat_map(|document| &document.files);
+        let files: Vec<_> = files.cloned().collect();
+        pending::rewrite_files(&self.root, &files).map_err(StateError::after_visible)
     }
 
     /// Makes sure that a row that was only read, and its folder, are durable.
     pub fn sync_row(&self, task: &Name) -> Result<()> {
-        let Some(dir) = self.rows.get(task).and_then(|held| held.dir.as_ref()) else { return Ok(()) };
-        if dir.kind(ROW)?.is_some() {
-            dir.sync_file(ROW)?;
-        }
-        dir.sync()
+        self.rows.get(task).map_or(Ok(()), Held::sync)
     }
 
     /// Makes sure that a receipt and its folder are durable.

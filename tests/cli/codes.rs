@@ -12,9 +12,10 @@ use crate::common::{BIN, TestRoot};
 use crate::kit::{Process, refused};
 
 /// Codes no test in this folder can reach, and why.
-const UNREACHABLE: [(Code, &str); 2] = [
+const UNREACHABLE: [(Code, &str); 3] = [
     (Code::Internal, "it says that the program contradicts itself, which no call may bring about"),
     (Code::Unresolved, "answered where a step's earlier child cannot be judged; no call gives it yet"),
+    (Code::RunUnreadable, "answered where the checkpoints of a run are damaged; no call reads them yet"),
 ];
 
 const EXITS: [(Exit, &str); 10] = [

@@ -10,7 +10,7 @@ use lychgate::state::{Evidence, StateError, Writes};
 use super::common::{ATTEMPT, TestRoot, attempt, begin, marked, name, receipt, row, tree};
 
 fn settle(task: &str, epoch: u64) -> Writes {
-    Writes { rows: vec![marked(task, epoch)], receipts: vec![receipt(task)], report: None }
+    Writes { rows: vec![marked(task, epoch)], receipts: vec![receipt(task)], ..Writes::default() }
 }
 
 #[test]
@@ -132,7 +132,7 @@ fn several_rows_change_in_one_commit() {
     root.put(&["old"]);
     let store = root.store();
     let rows = vec![marked("new", 1), marked("old", 1), marked("x/y", 1)];
-    let writes = Writes { rows, receipts: vec![receipt("old")], report: None };
+    let writes = Writes { rows, receipts: vec![receipt("old")], ..Writes::default() };
     let committed = begin(&store, &["old", "new", "x/y"]).unwrap().commit(writes).unwrap();
     assert_eq!(committed.revisions.values().copied().collect::<Vec<_>>(), [1, 2, 1]);
     for task in ["new", "old", "x/y"] {
@@ -161,8 +161,8 @@ fn wishes_that_make_no_sense_are_refused() {
         Writes::default(),
         Writes { rows: vec![row("u", "ws")], ..Writes::default() },
         Writes { rows: vec![row("t", "ws"), row("t", "ws")], ..Writes::default() },
-        Writes { rows: vec![row("t", "ws")], receipts: vec![receipt("u")], report: None },
-        Writes { rows: vec![row("t", "ws")], receipts: vec![foreign_first], report: None },
+        Writes { rows: vec![row("t", "ws")], receipts: vec![receipt("u")], ..Writes::default() },
+        Writes { rows: vec![row("t", "ws")], receipts: vec![foreign_first], ..Writes::default() },
     ] {
         assert!(matches!(begin(&store, &["t"]).unwrap().commit(writes), Err(StateError::Internal { .. })));
     }

@@ -8,10 +8,12 @@ use lychgate::protocol::history::Event;
 use lychgate::protocol::ids::{AttemptId, Name};
 use lychgate::protocol::receipt::Receipt;
 use lychgate::protocol::row::Row;
+use lychgate::protocol::run::Run;
 use lychgate::state::{
-    Access, Committed, LockPlan, LockWait, ReceiptWrite, StateError, Store, Transaction, Writes,
+    Access, Committed, LockPlan, LockWait, ReceiptWrite, RunKey, StateError, Store, Transaction, Writes,
 };
 use serde_json::json;
+use sha2::{Digest, Sha256};
 
 pub(crate) const ATTEMPT: &str = "att_0123456789abcdef";
 
@@ -63,7 +65,7 @@ pub(crate) fn attempt() -> AttemptId {
 }
 
 pub(crate) fn plan(exclusive: &[&str]) -> LockPlan {
-    LockPlan { shared: vec![], exclusive: exclusive.iter().map(|task| name(task)).collect() }
+    LockPlan { exclusive: exclusive.iter().map(|task| name(task)).collect(), ..LockPlan::default() }
 }
 
 pub(crate) const PATIENT: LockWait = LockWait(Duration::from_secs(20));
@@ -94,6 +96,33 @@ pub(crate) fn marked(task: &str, stop_epoch: u64) -> Row {
     let mut row = row(task, "ws");
     row.stop_epoch = stop_epoch;
     row
+}
+
+pub(crate) fn run_key(parent: &str, run: &str) -> RunKey {
+    RunKey { parent: name(parent), run: name(run) }
+}
+
+/// A run that can be told apart.
+pub(crate) fn run(parent: &str, run: &str, stop_epoch: u64) -> Run {
+    serde_json::from_value(json!({
+        "runId": run, "parentWorkspaceId": parent, "stopEpoch": stop_epoch,
+        "createdAt": "2026-01-01T00:00:00Z", "updatedAt": "2026-01-01T00:00:00Z"
+    }))
+    .unwrap()
+}
+
+pub(crate) fn run_plan(key: RunKey, exclusive: &[&str]) -> LockPlan {
+    LockPlan { run: Some(key), ..plan(exclusive) }
+}
+
+/// The bytes of a document file.
+pub(crate) fn envelope(document: &str) -> String {
+    use std::fmt::Write as _;
+    let mut digest = String::new();
+    for byte in Sha256::digest(document) {
+        write!(digest, "{byte:02x}").unwrap();
+    }
+    format!("{{\"sha256\":\"{digest}\",\"document\":{document}}}\n")
 }
 
 pub(crate) fn receipt(task: &str) -> ReceiptWrite {

@@ -28,30 +28,49 @@ pub(crate) fn changes(store: &Store) -> Writes {
     let mut part = marked("part", 7);
     part.reports.push(reference);
     let rows = vec![marked("home", 7), part, marked("third", 7)];
-    Writes { rows, receipts: vec![receipt("part"), receipt("home")], report: Some(write) }
+    Writes {
+        rows,
+        receipts: vec![receipt("part"), receipt("home")],
+        report: Some(write),
+        ..Writes::default()
+    }
 }
 
 /// A root with two of the three rows, on which a process died at a pause point.
 fn killed_at(point: &str) -> TestRoot {
     let root = TestRoot::new();
     root.put(&["home", "part"]);
+    kill("crash::child_process", CHILD_ROOT, &root, point, 1);
+    root
+}
+
+/// Runs one of the tests here as a process of its own, and kills it when it comes to a pause point for the `n`th
+/// time.
+pub(crate) fn kill(test: &str, variable: &str, root: &TestRoot, point: &str, n: usize) {
     let pauses = tempfile::tempdir().unwrap();
     let mut child = Command::new(std::env::current_exe().unwrap())
-        .args(["crash::child_process", "--exact", "--test-threads=1"])
-        .env(CHILD_ROOT, root.path())
+        .args([test, "--exact", "--test-threads=1"])
+        .env(variable, root.path())
         .env("LYCHGATE_TEST_PAUSE", point)
+        .env("LYCHGATE_TEST_PAUSE_EACH", "1")
         .env("LYCHGATE_TEST_PAUSE_DIR", pauses.path())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    while !pauses.path().join(format!("{point}.reached")).exists() {
-        assert!(child.try_wait().unwrap().is_none(), "it ended before `{point}`");
-        std::thread::sleep(Duration::from_millis(2));
+    let reached = pauses.path().join(format!("{point}.reached"));
+    for left in (0..n).rev() {
+        while !reached.exists() {
+            assert!(child.try_wait().unwrap().is_none(), "it ended before `{point}`");
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        fs::remove_file(&reached).unwrap();
+        if left > 0 {
+            fs::write(pauses.path().join(format!("{point}.go")), "").unwrap();
+        }
     }
     child.kill().unwrap();
     child.wait().unwrap();
-    root
 }
 
 /// The stop epochs a reader sees, and whether both pieces of evidence of `part` count.
@@ -76,7 +95,7 @@ pub(crate) fn new() -> (Vec<Option<u64>>, bool) {
     (vec![Some(7), Some(7), Some(7)], true)
 }
 
-fn litter(root: &TestRoot) -> Vec<String> {
+pub(crate) fn litter(root: &TestRoot) -> Vec<String> {
     tree(&root.path()).into_iter().filter(|file| file.contains(".lych")).collect()
 }
 
@@ -161,7 +180,7 @@ fn a_lock_on_the_home_row_alone_takes_the_locks_of_the_parts_as_well() {
     let root = killed_at("after-commit-point");
     let store = root.store();
     let other = root.store();
-    let part = LockPlan { shared: vec![name("part")], exclusive: vec![] };
+    let part = LockPlan { shared: vec![name("part")], ..LockPlan::default() };
     let shared = other.begin(&part, PATIENT).unwrap();
     assert_eq!(shared.row(&name("part")).unwrap().stop_epoch, 7, "a shared lock reads through");
     let busy = store.begin(&super::common::plan(&["home"]), super::common::AT_ONCE);

@@ -1,13 +1,13 @@
-//! A commit of three rows, receipts and a report that dies or fails at each of its system calls, on the real file
+//! A commit of three rows, a run, receipts and a report that dies or fails at each of its system calls, on the real file
 //! system, by the hand of `strace`. Skipped where there is no `strace`.
 
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use lychgate::state::{Access, Store};
+use lychgate::state::{Access, StateError, Store, Transaction, Writes};
 
-use super::common::{TestRoot, begin, tree};
+use super::common::{PATIENT, TestRoot, begin, run as run_at, run_key, run_plan, tree};
 use super::crash::{TASKS, changes, new, old, seen};
 
 const CHILD_ROOT: &str = "LYCHGATE_TEST_INJECT_ROOT";
@@ -20,11 +20,26 @@ fn child_process() {
     let root = Path::new(&root);
     let commit = || {
         let store = Store::open(root, Access::Write)?;
-        let tx = begin(&store, &TASKS)?;
-        tx.commit(changes(&store))
+        begin_all(&store)?.commit(all_changes(&store))
     };
     let ended = commit().map_or_else(|error| error.code().as_str(), |_| "ok");
     fs::write(root.with_file_name("ended"), ended).unwrap();
+}
+
+fn begin_all(store: &Store) -> Result<Transaction<'_>, StateError> {
+    store.begin(&run_plan(run_key("ws", "r"), &TASKS), PATIENT)
+}
+
+fn all_changes(store: &Store) -> Writes {
+    Writes { run: Some(run_at("ws", "r", 7)), ..changes(store) }
+}
+
+/// What a reader sees, after a look whether the run is as new as the rows.
+fn seen_all(store: &Store) -> (Vec<Option<u64>>, bool) {
+    let found = seen(store);
+    let run = store.read_run(&run_key("ws", "r")).unwrap();
+    assert_eq!(run.is_some(), found == new(), "{found:?} beside {run:?}");
+    found
 }
 
 /// How the call ended, if it lived, and whether anything was injected at all.
@@ -48,7 +63,7 @@ fn run(root: &TestRoot, call: &str, what: &str, n: usize) -> (Option<String>, bo
 /// Looks at what was left, lets the next call finish it, and commits again.
 fn check(root: &TestRoot, ended: Option<&str>, place: &str) {
     let store = Store::open(&root.path(), Access::Read).unwrap();
-    let found = seen(&store);
+    let found = seen_all(&store);
     match ended {
         Some("ok" | "uncertain") => assert_eq!(found, new(), "{place}: {ended:?}"),
         Some(_) => assert_eq!(found, old(), "{place}: {ended:?}"),
@@ -57,10 +72,12 @@ fn check(root: &TestRoot, ended: Option<&str>, place: &str) {
     let store = root.store();
     for task in ["third", "part", "home"] {
         drop(begin(&store, &[task]).unwrap());
-        assert_eq!(seen(&store), found, "{place}, after a call on {task}");
+        assert_eq!(seen_all(&store), found, "{place}, after a call on {task}");
     }
-    begin(&store, &TASKS).unwrap().commit(changes(&store)).unwrap();
-    assert_eq!(seen(&store), new(), "{place}");
+    drop(store.begin(&run_plan(run_key("ws", "r"), &[]), PATIENT).unwrap());
+    assert_eq!(seen_all(&store), found, "{place}, after a call on the run");
+    begin_all(&store).unwrap().commit(all_changes(&store)).unwrap();
+    assert_eq!(seen_all(&store), new(), "{place}");
     assert!(
         tree(&root.path()).iter().all(|file| !file.contains(".lych")),
         "{place}: {:?}",

@@ -2,7 +2,8 @@
 //!
 //! `root` making and recognising a root; `rows` locks, reading and single commits; `commits` several files in
 //! one commit; `crash` what a dead process leaves, made by killing one; `inject` the same and errors, at every
-//! system call; `reports` reports and evidence.
+//! system call; `reports` reports and evidence; `runs` the checkpoints of runs, and `runs_crash` what a dead process
+//! leaves of them.
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,
@@ -17,3 +18,5 @@ mod inject;
 mod reports;
 mod root;
 mod rows;
+mod runs;
+mod runs_crash;

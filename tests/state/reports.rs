@@ -45,7 +45,7 @@ fn publish(store: &Store, text: &str) -> Result<Document, StateError> {
     let mut next = row("t", "ws");
     next.reports.push(reference);
     let tx = begin(store, &["t"]).unwrap();
-    tx.commit(Writes { rows: vec![next], receipts: vec![], report: Some(write) })?;
+    tx.commit(Writes { rows: vec![next], report: Some(write), ..Writes::default() })?;
     Ok(store.read_task(&name("t")).unwrap().unwrap())
 }
 
@@ -128,7 +128,7 @@ fn refused_reports_are_kept_once_each_and_shown() {
         let known = store.late_exists(&name("ws"), &name("t"), &attempt(), &reference.text_sha256);
         let tx = begin(&store, &["t"]).unwrap();
         assert_eq!(known, tx.revision(&name("t")) == 2);
-        tx.commit(Writes { rows: vec![marked("t", 1)], receipts: vec![], report: Some(write) }).unwrap();
+        tx.commit(Writes { rows: vec![marked("t", 1)], report: Some(write), ..Writes::default() }).unwrap();
         assert!(store.late_exists(&name("ws"), &name("t"), &attempt(), &reference.text_sha256));
     }
     assert!(!store.late_exists(&name("ws"), &name("t"), &attempt(), &"0".repeat(64)));

@@ -41,7 +41,7 @@ fn a_writer_makes_it_private_with_all_that_is_missing_above() {
     }
     assert_eq!(
         fs::read_to_string(path.join("config.json")).unwrap(),
-        "{\"kind\":\"lychgate\",\"version\":1}\n"
+        "{\"kind\":\"lychgate\",\"version\":1,\"checkpoints\":true}\n"
     );
     let mac = store.secret().unwrap().mac(&[b"x"]);
     assert_eq!(open(&path).unwrap().secret().unwrap().mac(&[b"x"]), mac, "the secret stays");

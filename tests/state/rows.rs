@@ -6,9 +6,10 @@ use std::time::{Duration, Instant};
 
 use lychgate::state::{LockPlan, LockWait, StateError, Store, Writes};
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
 
-use super::common::{AT_ONCE, ATTEMPT, PATIENT, TestRoot, begin, event, marked, name, plan, row, tree};
+use super::common::{
+    AT_ONCE, ATTEMPT, PATIENT, TestRoot, begin, envelope, event, marked, name, plan, row, tree,
+};
 
 fn one(row: lychgate::protocol::row::Row) -> Writes {
     Writes { rows: vec![row], ..Writes::default() }
@@ -17,15 +18,6 @@ fn one(row: lychgate::protocol::row::Row) -> Writes {
 #[allow(clippy::needless_pass_by_value, reason = "what is looked at is over")]
 fn unreadable<T>(result: Result<T, StateError>) -> bool {
     matches!(result, Err(StateError::RowUnreadable { .. }))
-}
-
-fn envelope(document: &str) -> String {
-    use std::fmt::Write as _;
-    let mut digest = String::new();
-    for byte in Sha256::digest(document) {
-        write!(digest, "{byte:02x}").unwrap();
-    }
-    format!("{{\"sha256\":\"{digest}\",\"document\":{document}}}\n")
 }
 
 #[test]
@@ -115,7 +107,7 @@ fn a_newer_row_is_read_and_not_written() {
     let store = root.store();
     assert!(store.read_task(&name("t")).unwrap().unwrap().newer);
     assert!(matches!(begin(&store, &["t"]), Err(StateError::NewerVersion { found: 3, .. })));
-    let shared = LockPlan { shared: vec![name("t")], exclusive: vec![] };
+    let shared = LockPlan { shared: vec![name("t")], ..LockPlan::default() };
     assert!(matches!(store.begin(&shared, PATIENT), Err(StateError::NewerVersion { .. })));
 }
 
@@ -207,7 +199,7 @@ fn one_writer_at_a_time() {
     };
     assert!(what.contains("`t`") && waited >= Duration::from_millis(60));
     assert!(started.elapsed() < Duration::from_secs(2), "the wait has an end");
-    let shared = LockPlan { shared: vec![name("t")], exclusive: vec![] };
+    let shared = LockPlan { shared: vec![name("t")], ..LockPlan::default() };
     assert!(matches!(other.begin(&shared, AT_ONCE), Err(StateError::Busy { .. })));
     assert!(other.read_task(&name("t")).unwrap().is_some(), "readers do not wait");
     drop(tx);
@@ -243,7 +235,7 @@ fn no_update_is_lost_between_threads() {
 fn plans_in_unlike_orders_do_not_hold_each_other_up() {
     let root = TestRoot::new();
     root.put(&["a", "b"]);
-    let crossed = LockPlan { shared: vec![name("b")], exclusive: vec![name("a")] };
+    let crossed = LockPlan { shared: vec![name("b")], exclusive: vec![name("a")], ..LockPlan::default() };
     let started = Instant::now();
     std::thread::scope(|scope| {
         for plan in [crossed, plan(&["a", "b"])] {
