@@ -159,6 +159,8 @@ pub struct XumReport {
     pub text_sha256: String,
     /// The length of its text in bytes.
     pub text_bytes: u64,
+    /// Whether its text is nothing but white space.
+    pub is_blank: bool,
     /// When it was written.
     pub at: Option<Timestamp>,
     /// The structured result beside the text.

@@ -8,7 +8,7 @@ use crate::protocol::history::History;
 use crate::protocol::ids::{InvalidId, Name};
 use crate::protocol::requests::RequestLog;
 use crate::protocol::row::Extra;
-use crate::protocol::run::{Run, Step, StepStatus};
+use crate::protocol::run::{Run, RunStop, Step, StepStatus};
 use crate::protocol::verdict::Call;
 
 /// Whether a run that exists in our root is this one: why it is not taken over again.
@@ -22,7 +22,12 @@ pub fn exists(run: &Run, source: &str) -> LeftOut {
     LeftOut::new("run", run.run_id.as_str(), why, says)
 }
 
-/// Maps one run. The steps that are no sub-agents' have no place in ours.
+/// The child of a step whose own child has an id that cannot be a name here: no task has this name, so that nobody
+/// takes the step for one that was never started.
+const UNUSABLE: &str = "(its id cannot be a name here)";
+
+/// Maps one run. The steps that are no sub-agents' have no place in ours. A run whose checkpoints cannot all be read
+/// is stopped: a person decides whether its steps may get children.
 pub fn run(
     found: &XumRun,
     reading: &Reading,
@@ -30,9 +35,6 @@ pub fn run(
     call: &Call,
 ) -> Result<(Run, Vec<LeftOut>), LeftOut> {
     let skipped = |why: &'static str, says: &str| LeftOut::new("run", &*found.id, why, says);
-    if let Some(why) = &found.unreadable {
-        return Err(skipped("run-unreadable", why));
-    }
     let not_usable = |_: InvalidId| skipped("id-not-usable", "its id cannot be a run's name here");
     let run_id = Name::parse(&found.id).map_err(not_usable)?;
     let parent_workspace_id = Name::parse(&found.owner).map_err(not_usable)?;
@@ -47,16 +49,21 @@ pub fn run(
             }
         }
     }
+    let stopped = found.unreadable.as_ref().map(|why| {
+        let reason = format!("{why}; it is stopped here until a person resumes it");
+        left_out.push(LeftOut::new("run", &*found.id, "run-unreadable", reason.clone()));
+        RunStop { at: call.now.clone(), reason: Some(reason), extra: Extra::new() }
+    });
     let made = found.created_at.clone().unwrap_or_else(|| call.now.clone());
     let status = found.status.map(super::XumRunStatus::as_str);
     let mut extra = Extra::new();
-    extra.insert(BESIDE.to_owned(), json!({ "root": source, "status": status }));
+    extra.insert(BESIDE.to_owned(), json!({ "root": source, "status": status, "by": call.request_id }));
     let run = Run {
         run_id,
         parent_workspace_id,
         steps,
-        stopped: None,
-        stop_epoch: 0,
+        stop_epoch: u64::from(stopped.is_some()),
+        stopped,
         created_at: made,
         updated_at: call.now.clone(),
         requests: RequestLog::default(),
@@ -75,7 +82,15 @@ fn step(
     let task = record.task.as_deref().ok_or(("step-without-task", "it is no sub-agent's"))?;
     let name = |text: &str| {
         Name::parse(text)
-            .map_err(|_| ("id-not-usable", "a name in it cannot be one here; nothing may be replaced for it"))
+            .map_err(|_| ("id-not-usable", "its name cannot be one here, so nobody can ask for it"))
+    };
+    let mut extra = Extra::new();
+    let task_id = match Name::parse(task) {
+        Ok(task) => task,
+        Err(_) => {
+            extra.insert(BESIDE.to_owned(), json!({ "taskId": task }));
+            name(UNUSABLE)?
+        }
     };
     let attempt =
         reading.tasks.get(task).and_then(|facts| facts.row.found()).and_then(|row| row.attempt.clone());
@@ -91,12 +106,12 @@ fn step(
         step_id: name(&record.step)?,
         input_hash: name(&record.input_hash)?,
         status,
-        task_id: name(task)?,
+        task_id,
         attempt_id: attempt,
         started_at: started.unwrap_or_else(|| call.now.clone()),
         ended_at: ended,
         error: record.error.as_deref().map(|error| keep::shown(error).to_owned()),
         imported: true,
-        extra: Extra::new(),
+        extra,
     })
 }

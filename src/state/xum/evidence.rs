@@ -182,6 +182,7 @@ fn body(dir: &Dir, holder: &str, task: &str) -> Sighting<XumReport> {
         title: body.title,
         text_sha256: hex(&Sha256::digest(body.report_markdown.as_bytes())),
         text_bytes: body.report_markdown.len() as u64,
+        is_blank: body.report_markdown.trim().is_empty(),
         at,
         structured: body.structured_output,
     })

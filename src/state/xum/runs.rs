@@ -69,6 +69,8 @@ struct Folder<'a> {
 /// The lines of a journal that are whole.
 struct Journal {
     lines: Vec<Map<String, Value>>,
+    /// How many others there are, without a torn last one: what is torn was never relied on.
+    n_lost: usize,
 }
 
 impl Folder<'_> {
@@ -96,7 +98,14 @@ impl Folder<'_> {
             unreadable = Some("its `run.json` is another run's".to_owned());
         }
         let steps = match self.journal(STEPS) {
-            Ok(journal) => self.steps(snapshot.get("steps"), &journal),
+            Ok(journal) => {
+                let (steps, n_lost) = self.steps(snapshot.get("steps"), &journal);
+                if n_lost > 0 {
+                    let why = format!("{n_lost} record(s) of its steps cannot be read");
+                    unreadable = unreadable.or(Some(why));
+                }
+                steps
+            }
             Err(why) => {
                 unreadable = unreadable.or(Some(format!("its `steps.jsonl`: {why}")));
                 Vec::new()
@@ -149,6 +158,7 @@ impl Folder<'_> {
     fn journal(&mut self, file: &str) -> std::result::Result<Journal, String> {
         let bytes = self.dir.read(file, FILE_BYTES_MAX).map_err(|error| told(&error))?.unwrap_or_default();
         let mut lines = Vec::new();
+        let mut n_lost = 0;
         let n_whole = bytes.iter().filter(|byte| **byte == b'\n').count();
         for (index, line) in bytes.split(|byte| *byte == b'\n').enumerate() {
             if line.iter().all(u8::is_ascii_whitespace) {
@@ -158,21 +168,25 @@ impl Folder<'_> {
                 Ok(fields) => lines.push(fields),
                 Err(_) if index == n_whole => self.tell("torn-line", file, "its last line is torn"),
                 Err(error) => {
+                    n_lost += 1;
                     let why = told_json(&error);
                     self.tell("line-unreadable", file, format!("line {}: {why}", index + 1));
                 }
             }
         }
-        Ok(Journal { lines })
+        Ok(Journal { lines, n_lost })
     }
 
-    /// The latest record of every step and input: the journal's, and where it has none, the snapshot's.
-    fn steps(&mut self, snapshot: Option<&Value>, journal: &Journal) -> Vec<XumStep> {
+    /// The latest record of every step and input: the journal's, and where it has none, the snapshot's. And how
+    /// many records cannot be read.
+    fn steps(&mut self, snapshot: Option<&Value>, journal: &Journal) -> (Vec<XumStep>, usize) {
+        let mut n_lost = journal.n_lost;
         let mut steps: Vec<XumStep> = Vec::new();
         let mut place = std::collections::HashMap::new();
         let copies = snapshot.and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_object);
         for line in copies.chain(&journal.lines) {
             let Some(mut record) = step(line) else {
+                n_lost += 1;
                 self.tell("step-unreadable", STEPS, "a record of a step is not of the known form");
                 continue;
             };
@@ -186,7 +200,7 @@ impl Folder<'_> {
                 steps.push(record);
             }
         }
-        steps
+        (steps, n_lost)
     }
 }
 
