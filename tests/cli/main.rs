@@ -45,3 +45,4 @@ mod smoke;
 mod stop;
 mod stop_tree;
 mod unsafe_readings;
+mod xum;
