@@ -56,7 +56,7 @@ pub(crate) fn run(context: &Context, args: &ImportArgs) -> Result<Answer, Failur
     let stopped_by = pass.everything().err();
     // What the application did meanwhile is not here.
     let changed = root.read().ok().as_ref() != Some(&seen.reading);
-    pass.answer(changed, stopped_by)
+    Ok(pass.answer(changed, stopped_by))
 }
 
 /// How many of one kind there are, and what became of them.
@@ -302,7 +302,7 @@ impl Pass<'_> {
         Ok(Done::Taken)
     }
 
-    fn answer(self, changed: bool, stopped_by: Option<StateError>) -> Result<Answer, Failure> {
+    fn answer(self, changed: bool, stopped_by: Option<StateError>) -> Answer {
         let taken = |kind: &str| self.counts.get(kind).map_or(0, |count| count.taken);
         let verb = if self.dry_run { "would be taken over" } else { "taken over" };
         let message = format!(
@@ -340,7 +340,7 @@ impl Pass<'_> {
             answer.message = format!("{}; until then: {}", chain(&error), answer.message);
             answer.hint = error.hint();
         }
-        Ok(answer)
+        answer
     }
 }
 

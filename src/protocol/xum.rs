@@ -118,6 +118,7 @@ impl XumStatus {
 }
 
 /// A task's row in `config.json`.
+#[allow(clippy::struct_excessive_bools, reason = "each is an independent fact on disk, not a mode")]
 #[derive(Debug, Clone, PartialEq)]
 pub struct XumRow {
     /// The workspace it belongs to.

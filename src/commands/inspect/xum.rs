@@ -12,9 +12,10 @@ use crate::commands::failure::Failure;
 use crate::commands::xum::{Seen, milliseconds, read, told};
 use crate::protocol::classify::{Classified, Outcome};
 use crate::protocol::codes::Code;
+use crate::protocol::ids::Name;
 use crate::protocol::xum::outcome::outcome;
 use crate::protocol::xum::situation::{self, Situation};
-use crate::protocol::xum::{Sighting, StepIndex, StepOf, TaskFacts, XumRow, XumRun, keep};
+use crate::protocol::xum::{Sighting, StepIndex, StepOf, TaskFacts, XumRow, XumRun, XumRunStatus, keep};
 use crate::state::XumRoot;
 
 use super::{expected, table};
@@ -32,11 +33,11 @@ pub(super) fn run(
     let mut found: Vec<Found<'_>> = if args.tasks.is_empty() {
         seen.reading.tasks.iter().map(|(id, facts)| look.judge(id, Some(facts), &steps)).collect()
     } else {
-        let named = args.tasks.iter().map(|task| task.as_str());
+        let named = args.tasks.iter().map(Name::as_str);
         named.map(|id| look.judge(id, seen.reading.tasks.get(id), &steps)).collect()
     };
     let mut answer = if let ([_], [one]) = (args.tasks.as_slice(), found.as_slice()) {
-        look.flat(one)
+        look.flat(one, style)
     } else {
         if args.stuck {
             found.retain(Found::is_stuck);
@@ -84,10 +85,13 @@ impl Found<'_> {
             fields.extend(about_evidence(facts));
         }
         if let Some(of) = self.step {
-            fields.insert("step".to_owned(), json!({
-                "runId": of.run.id, "stepId": of.step.step, "inputHash": of.step.input_hash,
-                "status": of.step.status.as_str(), "runStatus": of.run.status.map(|status| status.as_str()),
-            }));
+            fields.insert(
+                "step".to_owned(),
+                json!({
+                    "runId": of.run.id, "stepId": of.step.step, "inputHash": of.step.input_hash,
+                    "status": of.step.status.as_str(), "runStatus": of.run.status.map(XumRunStatus::as_str),
+                }),
+            );
         }
         fields
     }
@@ -135,7 +139,7 @@ fn about_evidence(facts: &TaskFacts) -> Map<String, Value> {
     };
     let failure = match &facts.failure {
         Sighting::Found(failure) => json!({
-            "sighting": "found", "type": failure.kind, "message": keep::shown(&failure.message),
+            "sighting": "found", "type": keep::shown(&failure.kind), "message": keep::shown(&failure.message),
         }),
         Sighting::NotFound => state(facts.failure.word(), None),
         Sighting::Unreadable(why) => state(facts.failure.word(), Some(why)),
@@ -157,7 +161,7 @@ fn about_run(run: &XumRun, now_ms: i64) -> Value {
     let situation = situation::of_run(run, now_ms);
     json!({
         "runId": run.id, "parentWorkspaceId": run.owner,
-        "status": run.status.map(|status| status.as_str()), "steps": run.steps.len(),
+        "status": run.status.map(XumRunStatus::as_str), "steps": run.steps.len(),
         "openSteps": run.steps.iter().filter(|step| step.status.is_open()).count(),
         "lease": run.lease.word(), "unreadable": run.unreadable,
         "situation": situation.map(Situation::as_str), "what": situation.map(Situation::what),
@@ -198,21 +202,21 @@ impl<'a> Look<'a> {
     }
 
     /// Nothing that rests on two equal readings is said of a task that changed between them.
-    fn code(&self, found: &[Found<'_>]) -> Code {
+    fn code(found: &[Found<'_>]) -> Code {
         let changed = found.iter().any(|found| found.classified.reason == Some(Code::IdentityChanged));
         if changed { Code::IdentityChanged } else { Code::Ok }
     }
 
     /// Exactly one task: its fields are the answer's own.
-    fn flat(&self, found: &Found<'_>) -> Answer {
+    fn flat(&self, found: &Found<'_>, style: &Style) -> Answer {
         let word = found.classified.outcome.as_str();
         let message = format!("task `{}` is {word}: {}", found.task, found.classified.why);
-        let mut answer = Answer::new(self.context.command, self.code(std::slice::from_ref(found)), message);
+        let mut answer = Answer::new(self.context.command, Self::code(std::slice::from_ref(found)), message);
         answer.fields = found.fields();
         let about = |at: &str| at == found.task || at.split_once(' ').is_some_and(|(id, _)| id == found.task);
         let problems = self.seen.reading.problems.iter().filter(|problem| about(&problem.at));
         answer.fields.insert("problems".to_owned(), problems.map(told).collect());
-        answer.body = Some(table::xum_one(self.root.path(), &answer.fields));
+        answer.body = Some(table::xum_one(self.root.path(), &answer.fields, style));
         expected(answer, self.args, found.classified.outcome)
     }
 
@@ -223,7 +227,7 @@ impl<'a> Look<'a> {
         let problems: Vec<Value> = reading.problems.iter().map(told).collect();
         let body = table::xum_many(self.root.path(), &tasks, &runs, &problems, style);
         let message = format!("{} task(s)", tasks.len());
-        let mut answer = Answer::new(self.context.command, self.code(found), message).body(body);
+        let mut answer = Answer::new(self.context.command, Self::code(found), message).body(body);
         answer.fields = crate::facts! {
             "outcomes": counted(found.iter().map(|found| found.classified.outcome.as_str())),
             "inSituations": counted(found.iter().filter_map(|found| found.situations.first()).map(|s| s.as_str())),

@@ -243,7 +243,8 @@ fn claim_rests(row: &Row) -> Option<String> {
             row.task_status == TaskStatus::Reported && row.report_attempt_id == row.task_attempt_id
         }
     };
-    let word = claim.authority.is_some() || (!row.task_attempt_unproven && (receipt_of(row).is_some() || imported));
+    let word =
+        claim.authority.is_some() || (!row.task_attempt_unproven && (receipt_of(row).is_some() || imported));
     unless(mode && word, || format!("{:?} by {:?} over {}", claim.mode, claim.authority, row.state_word()))
 }
 

@@ -101,7 +101,8 @@ pub fn task(
     let report = report(id, facts, &mut beside, &mut left_out);
     if let Sighting::Found(failure) = &facts.failure {
         let message = keep::shown(&failure.message);
-        beside.insert("failure".to_owned(), json!({ "kind": failure.kind, "message": message }));
+        beside
+            .insert("failure".to_owned(), json!({ "kind": keep::shown(&failure.kind), "message": message }));
     }
     let receipts = receipts(id, facts, &parent, &ancestors, &mut left_out);
     let mut row = row(name, parent, ancestors, found, call);
@@ -208,7 +209,7 @@ fn report(
                 beside.insert("structuredOutput".to_owned(), kept);
             }
             Err(why) => {
-                left_out.push(LeftOut::new("field", format!("{id} structuredOutput"), "field-left-out", why))
+                left_out.push(LeftOut::new("field", format!("{id} structuredOutput"), "field-left-out", why));
             }
         }
     }

@@ -51,7 +51,7 @@ pub fn run(
     }
     let stopped = found.unreadable.as_ref().map(|why| {
         let reason = format!("{why}; it is stopped here until a person resumes it");
-        left_out.push(LeftOut::new("run", &*found.id, "run-unreadable", reason.clone()));
+        left_out.push(LeftOut::new("run", &*found.id, "checkpoints-unreadable", reason.clone()));
         RunStop { at: call.now.clone(), reason: Some(reason), extra: Extra::new() }
     });
     let made = found.created_at.clone().unwrap_or_else(|| call.now.clone());
@@ -85,12 +85,11 @@ fn step(
             .map_err(|_| ("id-not-usable", "its name cannot be one here, so nobody can ask for it"))
     };
     let mut extra = Extra::new();
-    let task_id = match Name::parse(task) {
-        Ok(task) => task,
-        Err(_) => {
-            extra.insert(BESIDE.to_owned(), json!({ "taskId": task }));
-            name(UNUSABLE)?
-        }
+    let task_id = if let Ok(task) = Name::parse(task) {
+        task
+    } else {
+        extra.insert(BESIDE.to_owned(), json!({ "taskId": task }));
+        name(UNUSABLE)?
     };
     let attempt =
         reading.tasks.get(task).and_then(|facts| facts.row.found()).and_then(|row| row.attempt.clone());

@@ -255,7 +255,7 @@ impl Folders {
         }
         let attempt = row.found().and_then(|row| row.attempt.clone());
         let (receipt, receipts) = receipts(&above, id, attempt.as_ref(), problems);
-        TaskFacts { row, receipt, receipts, report, failure, line }
+        TaskFacts { row, line, report, failure, receipt, receipts }
     }
 }
 

@@ -52,7 +52,7 @@ pub(super) fn read_all(sessions: Option<&Dir>, problems: &mut Vec<Problem>) -> V
             match workflows.child(&id) {
                 Ok(Some(dir)) => runs.push(Folder { dir: &dir, at, problems }.run(id, owner.clone())),
                 Ok(None) => {}
-                Err(error) => problems.push(Problem::new("run-unreadable", at, told(&error))),
+                Err(error) => problems.push(Problem::new("checkpoints-unreadable", at, told(&error))),
             }
         }
     }
@@ -119,7 +119,7 @@ impl Folder<'_> {
             }
         };
         if let Some(why) = &unreadable {
-            self.tell("run-unreadable", "", why.clone());
+            self.tell("checkpoints-unreadable", "", why.clone());
         }
         let word = last.or_else(|| snapshot.get("status").and_then(Value::as_str).map(str::to_owned));
         let status = word.as_deref().and_then(XumRunStatus::parse);
@@ -159,14 +159,15 @@ impl Folder<'_> {
         let bytes = self.dir.read(file, FILE_BYTES_MAX).map_err(|error| told(&error))?.unwrap_or_default();
         let mut lines = Vec::new();
         let mut n_lost = 0;
-        let n_whole = bytes.iter().filter(|byte| **byte == b'\n').count();
-        for (index, line) in bytes.split(|byte| *byte == b'\n').enumerate() {
+        let parts: Vec<&[u8]> = bytes.split(|byte| *byte == b'\n').collect();
+        let last = parts.len().saturating_sub(1);
+        for (index, line) in parts.into_iter().enumerate() {
             if line.iter().all(u8::is_ascii_whitespace) {
                 continue;
             }
             match serde_json::from_slice(line) {
                 Ok(fields) => lines.push(fields),
-                Err(_) if index == n_whole => self.tell("torn-line", file, "its last line is torn"),
+                Err(_) if index == last => self.tell("torn-line", file, "its last line is torn"),
                 Err(error) => {
                     n_lost += 1;
                     let why = told_json(&error);

@@ -60,8 +60,11 @@ impl Xum {
 
     /// The text of `config.json`.
     pub fn config(&self) -> String {
-        let projects: Vec<Value> =
-            self.projects.iter().map(|(path, rows)| json!([path, { "trusted": true, "workspaces": rows }])).collect();
+        let projects: Vec<Value> = self
+            .projects
+            .iter()
+            .map(|(path, rows)| json!([path, { "trusted": true, "workspaces": rows }]))
+            .collect();
         let mut config = json!({ "projects": projects, "taskSettings": { "maxParallelAgentTasks": 16 } });
         if self.fences {
             config["writeId"] = json!("6f1c2a0e-0000-4000-8000-000000000000");
@@ -105,9 +108,13 @@ impl Xum {
             "status": "pending", "createdAt": THEN, "updatedAt": THEN, "events": [], "steps": [],
         });
         let status = json!({ "sequence": 1, "type": "status", "at": THEN, "status": status });
-        let lines = |values: &[Value]| values.iter().map(|value| format!("{value}\n")).collect::<String>();
+        let lines = |values: &[Value]| {
+            values.iter().flat_map(|value| [value.to_string(), "\n".to_owned()]).collect::<String>()
+        };
         let events = lines(&[events, &[status]].concat());
-        self.in_run("run.json", run.to_string()).in_run("steps.jsonl", lines(steps)).in_run("events.jsonl", events)
+        self.in_run("run.json", run.to_string())
+            .in_run("steps.jsonl", lines(steps))
+            .in_run("events.jsonl", events)
     }
 
     /// Writes a file of the run.
@@ -179,6 +186,7 @@ pub fn child(id: &str, status: &str) -> Value {
 }
 
 /// A row with other fields; a null one is taken out.
+#[allow(clippy::needless_pass_by_value, reason = "a call reads better with the fields in it")]
 pub fn with(mut row: Value, fields: Value) -> Value {
     for (name, value) in fields.as_object().unwrap() {
         if value.is_null() {

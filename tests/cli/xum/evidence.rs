@@ -15,7 +15,10 @@ fn only_an_unmarked_interrupted_task_with_a_strict_receipt_and_no_report_is_over
     let over = || Xum::new().row(child("t", "interrupted")).receipt(MAIN, "t", ATTEMPT);
     assert_eq!(over().write().told("t"), pair("terminal-no-report", "null"));
     let marked = Xum::new().row(with(child("t", "interrupted"), json!({ "taskAttemptUnproven": true })));
-    assert_eq!(marked.receipt(MAIN, "t", ATTEMPT).write().told("t"), pair("indeterminate", "lineage-unproven"));
+    assert_eq!(
+        marked.receipt(MAIN, "t", ATTEMPT).write().told("t"),
+        pair("indeterminate", "lineage-unproven")
+    );
     assert_eq!(over().report(MAIN, "t", None, "done").write().told("t"), pair("reported", "null"));
     let running = Xum::new().row(child("t", "running")).receipt(MAIN, "t", ATTEMPT).write();
     assert_eq!(running.told("t"), pair("indeterminate", "owner-unknown"));
@@ -24,7 +27,10 @@ fn only_an_unmarked_interrupted_task_with_a_strict_receipt_and_no_report_is_over
     let index = r#"{"version":1,"artifactsByChildTaskId":{"t":{}}}"#;
     let named = over().file(&format!("sessions/{MAIN}/subagent-reports.json"), index).write();
     assert_eq!(named.told("t"), pair("indeterminate", "report-unreadable"));
-    let again = with(child("t", "interrupted"), json!({ "taskExecutionId": "wst_1", "taskExecutionStatus": "running" }));
+    let again = with(
+        child("t", "interrupted"),
+        json!({ "taskExecutionId": "wst_1", "taskExecutionStatus": "running" }),
+    );
     let again = Xum::new().row(again).receipt(MAIN, "t", ATTEMPT).write();
     assert_eq!(again.told("t"), pair("indeterminate", "owner-unknown"));
 }
@@ -138,7 +144,7 @@ fn torn_and_malformed_lines_of_journals_are_skipped_and_told() {
     let xum = xum.in_run("steps.jsonl", format!("{line}\nnot json\n{{\"stepId\":\"t\",\"inputHa")).write();
     assert_eq!(xum.inspect(&["t"]).get("situation"), "unresolved-child");
     let problems: Vec<String> = xum.problems().into_iter().map(|(what, _)| what).collect();
-    assert_eq!(problems, ["line-unreadable", "run-unreadable", "torn-line"]);
+    assert_eq!(problems, ["line-unreadable", "checkpoints-unreadable", "torn-line"]);
 }
 
 #[test]
@@ -147,12 +153,15 @@ fn the_four_children_that_had_no_attempt_ids_are_told_for_what_they_are() {
     let archived = json!({
         "taskAttemptId": null, "archivedAt": "2025-08-23T00:00:00.000Z", "taskLaunchError": "Task interrupted",
     });
-    let xum = ids.iter().fold(Xum::new(), |xum, id| xum.row(with(step_child(id, "interrupted"), archived.clone())));
+    let xum =
+        ids.iter().fold(Xum::new(), |xum, id| xum.row(with(step_child(id, "interrupted"), archived.clone())));
     let steps: Vec<Value> = ids.iter().map(|id| step(id, "started")).collect();
     let events: Vec<Value> = ids.iter().map(|id| noted(id)).collect();
     let failures: Value = ids
         .iter()
-        .map(|id| ((*id).to_owned(), json!({ "errorType": "task_recovery_limit", "errorMessage": "gave up" })))
+        .map(|id| {
+            ((*id).to_owned(), json!({ "errorType": "task_recovery_limit", "errorMessage": "gave up" }))
+        })
         .collect::<serde_json::Map<_, _>>()
         .into();
     let failures = json!({ "version": 1, "failuresByChildTaskId": failures });
@@ -160,7 +169,10 @@ fn the_four_children_that_had_no_attempt_ids_are_told_for_what_they_are() {
     let xum = xum.file(&format!("sessions/{MAIN}/subagent-failures.json"), failures.to_string()).write();
     for id in ids {
         let out = xum.inspect(&[id]);
-        assert_eq!((out.get("outcome"), out.get("reasonCode")), pair("indeterminate", "legacy-no-attempt-id"));
+        assert_eq!(
+            (out.get("outcome"), out.get("reasonCode")),
+            pair("indeterminate", "legacy-no-attempt-id")
+        );
         assert_eq!((out.get("situation"), out.get("archived")), ("unresolved-child".into(), "true".into()));
         assert_eq!(out.get("failure.type"), "task_recovery_limit");
         assert_eq!(out.get("identity.kind"), "legacy");

@@ -53,7 +53,9 @@ fn a_strict_receipt_comes_along_and_proves_here_what_it_proved_there() {
     assert_eq!((out.get("receipts.taken"), out.get("left")), ("2".into(), "[]".into()), "{out}");
     assert_eq!(xum.root.json(&["inspect", "t"]).get("outcome"), "terminal-no-report");
     let copy = format!("sessions/{MAIN}/subagent-attempt-settlements/t/{ATTEMPT}.json");
-    let read = |path: std::path::PathBuf| -> Value { serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap() };
+    let read = |path: std::path::PathBuf| -> Value {
+        serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
+    };
     assert_eq!(read(xum.root.path().join(&copy)), read(xum.dir.join(&copy)), "the same record");
     let claim = ["claim-retire", "t", "--attempt", ATTEMPT, "--run", RUN, "--step", "t"];
     let more = ["--input-hash", "sha256:ab", "--parent", MAIN];
@@ -70,7 +72,11 @@ fn a_report_comes_along_with_its_text_bound_or_not() {
             let out = xum.import(&[]).is(0, "imported");
             assert_eq!((out.get("reports.taken"), out.get("left")), ("1".into(), "[]".into()), "{out}");
             let out = xum.root.json(&["inspect", "t"]).is(0, "ok");
-            assert_eq!((out.get("outcome"), out.get("report.title")), ("reported".into(), "Scan".into()), "{out}");
+            assert_eq!(
+                (out.get("outcome"), out.get("report.title")),
+                ("reported".into(), "Scan".into()),
+                "{out}"
+            );
             assert!(out.get("report.path").ends_with(&format!("/t/{file}.json")), "{out}");
             let shown = xum.root.run(&["report", "t", "--show"]);
             assert_eq!(shown.stdout, text, "{shown}");
@@ -114,7 +120,10 @@ fn a_claim_comes_along_unchanged_and_is_spent_where_it_was_spent() {
 fn runs_come_along_with_their_checkpoints() {
     let steps = [
         step("a", "started"),
-        with(step("b", "failed"), json!({ "error": "ended without a report", "completedAt": "2025-08-22T09:00:00.000Z" })),
+        with(
+            step("b", "failed"),
+            json!({ "error": "ended without a report", "completedAt": "2025-08-22T09:00:00.000Z" }),
+        ),
         step("c", "completed"),
         step("d", "started"),
         step("d", "interrupted"),
@@ -136,15 +145,20 @@ fn runs_come_along_with_their_checkpoints() {
         .collect();
     assert_eq!(told, ["a started a true", "b failed b true", "c completed c true", "d started d true"]);
     assert_eq!((&run["parentWorkspaceId"], &run["stopped"]), (&json!(MAIN), &Value::Null));
-    assert_eq!((&run["steps"][0]["attemptId"], &run["steps"][3]["attemptId"]), (&json!(ATTEMPT), &Value::Null));
+    assert_eq!(
+        (&run["steps"][0]["attemptId"], &run["steps"][3]["attemptId"]),
+        (&json!(ATTEMPT), &Value::Null)
+    );
     assert_eq!(run["steps"][1]["error"], "ended without a report");
-    let left: Vec<String> = out.json()["left"].as_array().unwrap().iter().map(|left| left["why"].to_string()).collect();
+    let left: Vec<String> =
+        out.json()["left"].as_array().unwrap().iter().map(|left| left["why"].to_string()).collect();
     assert_eq!(left, ["\"no-task-record\"", "\"step-without-task\""]);
 }
 
 #[test]
 fn the_line_of_parents_comes_along() {
-    let under = |id: &str, parent: &str| with(child(id, "interrupted"), json!({ "parentWorkspaceId": parent }));
+    let under =
+        |id: &str, parent: &str| with(child(id, "interrupted"), json!({ "parentWorkspaceId": parent }));
     let xum = Xum::new().row(under("c", "b")).row(under("b", "a")).row(child("a", "interrupted")).write();
     let _ = xum.import(&[]).is(0, "imported");
     let row = xum.root.row("c");
@@ -161,7 +175,9 @@ fn twice_adds_nothing_and_a_dry_run_writes_nothing() {
     };
     let xum = xum();
     let counts = |out: &crate::common::Outcome, word: &str| {
-        ["tasks", "reports", "receipts", "runs", "steps"].map(|kind| out.get(&format!("{kind}.{word}"))).join(" ")
+        ["tasks", "reports", "receipts", "runs", "steps"]
+            .map(|kind| out.get(&format!("{kind}.{word}")))
+            .join(" ")
     };
     let before = xum.bytes();
     let dry = xum.import(&["--dry-run"]).is(0, "imported");
@@ -173,7 +189,10 @@ fn twice_adds_nothing_and_a_dry_run_writes_nothing() {
     assert_eq!(again.to_string(), first.to_string(), "the same call answers the same");
     let bytes = xum.root.bytes();
     let second = xum.import(&[]).is(0, "imported");
-    assert_eq!((counts(&second, "taken"), counts(&second, "already")), ("0 0 0 0 0".into(), "2 1 1 1 1".into()));
+    assert_eq!(
+        (counts(&second, "taken"), counts(&second, "already")),
+        ("0 0 0 0 0".into(), "2 1 1 1 1".into())
+    );
     let dry = xum.import(&["--dry-run"]).is(0, "imported");
     assert_eq!(counts(&dry, "already"), "2 1 1 1 1");
     assert_eq!((xum.root.tree(), xum.root.bytes()), (tree, bytes));

@@ -47,7 +47,8 @@ fn large() -> Xum {
     let mut index = serde_json::Map::new();
     for n in (0..N_TASKS).filter(|n| n % 10 == 6) {
         let id = id(n);
-        let body = json!({ "childTaskId": id, "reportMarkdown": format!("report {n}"), "attemptId": ATTEMPT });
+        let body =
+            json!({ "childTaskId": id, "reportMarkdown": format!("report {n}"), "attemptId": ATTEMPT });
         xum = xum.file(&format!("sessions/{MAIN}/subagent-reports/{id}/report.json"), body.to_string());
         index.insert(id, json!({}));
     }
@@ -61,7 +62,8 @@ fn large() -> Xum {
         let at = format!("sessions/{MAIN}/workflows/wfr_{run:04}");
         let snapshot = json!({ "id": format!("wfr_{run:04}"), "workspaceId": MAIN, "status": "interrupted", "steps": [] });
         let children = (0..N_TASKS).filter(|n| n % N_RUNS == run && n % 10 == 5);
-        let lines: String = children.map(|n| format!("{}\n", step(&id(n), "started"))).collect();
+        let lines: String =
+            children.flat_map(|n| [step(&id(n), "started").to_string(), "\n".to_owned()]).collect();
         xum = xum.file(&format!("{at}/run.json"), snapshot.to_string());
         xum = xum.file(&format!("{at}/steps.jsonl"), lines + "{\"stepId\":\"to");
     }
@@ -86,7 +88,10 @@ fn a_root_of_five_thousand_tasks_is_told_and_taken_over_to_the_last() {
     let tenth = N_TASKS / 10;
     let json = xum.inspect(&[]).is(0, "ok").json();
     assert_eq!(json["tasks"].as_array().unwrap().len(), N_TASKS);
-    assert_eq!(json["outcomes"], json!({ "indeterminate": 8 * tenth, "reported": tenth, "terminal-no-report": tenth }));
+    assert_eq!(
+        json["outcomes"],
+        json!({ "indeterminate": 8 * tenth, "reported": tenth, "terminal-no-report": tenth })
+    );
     let reasons = [
         ("-", 2 * tenth),
         ("legacy-no-attempt-id", tenth),
@@ -108,4 +113,11 @@ fn a_root_of_five_thousand_tasks_is_told_and_taken_over_to_the_last() {
     assert_eq!((out.get("runs.taken"), out.get("steps.taken")), (N_RUNS.to_string(), tenth.to_string()));
     assert_eq!(counted(&out.json(), "left", "why"), map(&[("row-unreadable", tenth)]));
     assert_eq!(xum.root.tree(), "");
+    // In memory, where a sync costs nothing: thousands of commits are thousands of syncs.
+    let memory = tempfile::Builder::new().prefix("lychgate").tempdir_in("/dev/shm").unwrap();
+    let ours = memory.path().display().to_string();
+    let out = xum.import(&["--root", &ours]).is(0, "imported");
+    assert_eq!((out.get("tasks.taken"), out.get("tasks.left")), ((9 * tenth).to_string(), tenth.to_string()));
+    let out = xum.import(&["--root", &ours, "--dry-run"]).is(0, "imported");
+    assert_eq!((out.get("tasks.taken"), out.get("tasks.already")), ("0".into(), (9 * tenth).to_string()));
 }

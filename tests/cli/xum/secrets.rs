@@ -56,7 +56,10 @@ fn files_with_credentials_are_never_opened_nor_looked_at() {
     ] {
         let (out, log) = traced(&xum, &args);
         assert_eq!(out.exit, 0, "{out}");
-        assert!(log.contains("\"config.json\"") && log.contains("subagent-failures.json"), "files are seen: {log}");
+        assert!(
+            log.contains("\"config.json\"") && log.contains("subagent-failures.json"),
+            "files are seen: {log}"
+        );
         for secret in SECRETS {
             assert!(!log.contains(secret), "{args:?} touches {secret}: {log}");
         }
@@ -81,7 +84,7 @@ fn no_credential_is_printed_or_taken_over() {
     }
     let mut files = BTreeMap::new();
     walk(&xum.root.path(), &mut files);
-    assert!(files.len() > 3, "something was taken over");
+    assert!(files.keys().any(|path| path.ends_with("tasks/t/row.json")), "something was taken over");
     for (path, bytes) in files {
         assert!(!String::from_utf8_lossy(&bytes).contains(WORD), "{}", path.display());
     }
@@ -93,7 +96,8 @@ fn what_is_left_out_for_that_reason_is_listed_by_name() {
     let xum = guarded();
     let out = xum.import(&[]).is(0, "imported");
     let json = out.json();
-    let left: Vec<&str> = json["left"].as_array().unwrap().iter().map(|left| left["id"].as_str().unwrap()).collect();
+    let left: Vec<&str> =
+        json["left"].as_array().unwrap().iter().map(|left| left["id"].as_str().unwrap()).collect();
     assert_eq!(left, ["t title", "t taskApiKey", "t taskLaunchError", "t taskExperiments"]);
     assert_eq!(out.get("fields.left"), "4");
 }
@@ -118,10 +122,17 @@ fn links_are_not_followed_and_prove_nothing() {
     let session = xum.dir.join("sessions").join(MAIN);
     symlink(outside.dir.join("sessions").join(MAIN), &session).unwrap();
     let out = xum.inspect(&["t"]);
-    assert_eq!((out.get("outcome"), out.get("reasonCode")), ("indeterminate".into(), "report-unreadable".into()));
+    assert_eq!(
+        (out.get("outcome"), out.get("reasonCode")),
+        ("indeterminate".into(), "report-unreadable".into())
+    );
     std::fs::remove_file(&session).unwrap();
     std::fs::create_dir(&session).unwrap();
-    symlink(outside.dir.join("sessions").join(MAIN).join("subagent-reports"), session.join("subagent-reports")).unwrap();
+    symlink(
+        outside.dir.join("sessions").join(MAIN).join("subagent-reports"),
+        session.join("subagent-reports"),
+    )
+    .unwrap();
     assert_eq!(xum.told("t"), ("indeterminate".into(), "report-unreadable".into()));
     let out = xum.import(&[]).is(0, "imported");
     assert_eq!((out.get("reports.taken"), out.get("left.0.why")), ("0".into(), "report-unreadable".into()));

@@ -128,7 +128,38 @@ fn people_see_each_dead_end_once_with_what_to_do() {
     let xum = Xum::new().row(child("t1", "starting")).row(child("t2", "starting")).write();
     let dir = xum.dir.display().to_string();
     let out = xum.root.run(&["inspect", "--xum", &dir]);
-    insta::assert_snapshot!(out, @"");
+    insta::assert_snapshot!(out, @"
+    exit 0
+    --- stdout
+    root [DIR]/xum
+    TASK    OUTCOME            SITUATION        WHY
+    t1      indeterminate      starting-child   owner-unknown
+    t2      indeterminate      starting-child   owner-unknown
+
+    starting-child
+      The child is being launched, or the application died launching it; only its
+      next start repairs that.
+      Restart the application once you are sure that nothing launches the child any
+      more.
+    ");
     let out = xum.root.run(&["inspect", "--xum", &dir, "t1"]);
-    insta::assert_snapshot!(out, @"");
+    insta::assert_snapshot!(out, @"
+    exit 0
+    --- stdout
+    root [DIR]/xum
+    task       t1
+    outcome    indeterminate (owner-unknown)
+    why        it is `starting`, and no process is on record whose life could prove anything
+    parent     aaaaaaaaaa
+    status     starting
+    attempt    att_00000000000000c1
+    report     not-found
+    failure    not-found
+    receipt    not-found
+    situation  starting-child
+               The child is being launched, or the application died launching it;
+               only its next start repairs that.
+               Restart the application once you are sure that nothing launches the
+               child any more.
+    ");
 }

@@ -23,10 +23,10 @@ pub(in crate::commands::inspect) fn many(
 ) -> String {
     let mut out = format!("root {}\n", escaped(&root.display().to_string()));
     let tasks: Vec<&Map<String, Value>> = tasks.iter().filter_map(Value::as_object).collect();
+    let width = style.width.max(WIDTH_MIN);
     if tasks.is_empty() {
         out.push_str("no tasks\n");
     } else {
-        let width = style.width.max(WIDTH_MIN);
         let longest = tasks.iter().map(|task| text(task, "taskId").chars().count()).max().unwrap_or(0);
         let task_w = longest.clamp(7, width / 3);
         let mut row = |task: &str, outcome: &str, situation: &str, why: &str| {
@@ -63,14 +63,20 @@ pub(in crate::commands::inspect) fn many(
         met.insert(text(run, "situation"), (text(run, "what"), text(run, "todo")));
     }
     for (word, (what, todo)) in met {
-        let _ = writeln!(out, "\n{word}\n  {what}\n  {todo}");
+        let _ = writeln!(out, "\n{word}");
+        for sentence in [what, todo] {
+            wrapped(sentence, width.saturating_sub(2)).for_each(|line| {
+                let _ = writeln!(out, "  {line}");
+            });
+        }
     }
     push_problems(&mut out, problems);
     out
 }
 
 /// The story of one task.
-pub(in crate::commands::inspect) fn one(root: &Path, fields: &Map<String, Value>) -> String {
+pub(in crate::commands::inspect) fn one(root: &Path, fields: &Map<String, Value>, style: &Style) -> String {
+    let width = style.width.max(WIDTH_MIN);
     let mut out = format!("root {}\n", escaped(&root.display().to_string()));
     let mut line = |label: &str, value: &str| {
         if !value.is_empty() {
@@ -108,12 +114,30 @@ pub(in crate::commands::inspect) fn one(root: &Path, fields: &Map<String, Value>
     for told in fields.get("situations").and_then(Value::as_array).into_iter().flatten() {
         let Some(told) = told.as_object() else { continue };
         line("situation", text(told, "situation"));
-        line("", text(told, "what"));
-        line("", text(told, "todo"));
+        for sentence in [text(told, "what"), text(told, "todo")] {
+            wrapped(sentence, width.saturating_sub(11)).for_each(|part| line("", &part));
+        }
     }
     let problems = fields.get("problems").and_then(Value::as_array).map(Vec::as_slice);
     push_problems(&mut out, problems.unwrap_or_default());
     out
+}
+
+/// A sentence in lines of at most `width` columns.
+fn wrapped(sentence: &str, width: usize) -> impl Iterator<Item = String> {
+    let mut lines = vec![String::new()];
+    for word in sentence.split(' ') {
+        let Some(last) = lines.last_mut() else { continue };
+        if last.is_empty() {
+            last.push_str(word);
+        } else if last.chars().count() + 1 + word.chars().count() <= width {
+            last.push(' ');
+            last.push_str(word);
+        } else {
+            lines.push(word.to_owned());
+        }
+    }
+    lines.into_iter()
 }
 
 fn push_problems(out: &mut String, problems: &[Value]) {
