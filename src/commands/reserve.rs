@@ -225,8 +225,10 @@ impl Job<'_> {
         let token = take_tokens(&mut answer);
         match TokenFile::read(path) {
             Ok(text) if text.trim() == token => {}
-            _ => TokenFile::create(path, &token).map_err(|error| Failure::output_file(path, &error))?,
+            _ => TokenFile::create(path, &token, self.context.request_id.as_str())
+                .map_err(|error| Failure::output_file(path, &error))?,
         }
+        TokenFile::keep(path, self.context.request_id.as_str());
         answer.fields.insert("tokenFile".to_owned(), json!(path.display().to_string()));
         Ok(answer)
     }
@@ -263,6 +265,13 @@ impl Job<'_> {
         Ok(reserved)
     }
 
+    /// A token whose attempt was certainly never committed is of no use to anybody.
+    fn take_back(&self, token_file: Option<&Path>, error: &StateError) {
+        if let (Some(path), false) = (token_file, matches!(error, StateError::Uncertain { .. })) {
+            TokenFile::take_back(path, self.context.request_id.as_str());
+        }
+    }
+
     fn commit(
         &self,
         transaction: Transaction<'_>,
@@ -285,24 +294,23 @@ impl Job<'_> {
         let token_file = self.args.token_file.as_deref();
         if let Some(path) = token_file {
             let token = take_tokens(&mut answer);
-            TokenFile::create(path, &token).map_err(|error| Failure::output_file(path, &error))?;
+            TokenFile::create(path, &token, self.context.request_id.as_str())
+                .map_err(|error| Failure::output_file(path, &error))?;
             answer.fields.insert("tokenFile".to_owned(), json!(path.display().to_string()));
         }
         let committed = transact::commit(self.context, transaction, Writes { rows, ..Writes::default() });
         match committed {
-            Ok(()) => Ok(answer),
+            Ok(()) => {
+                if let Some(path) = token_file {
+                    TokenFile::keep(path, self.context.request_id.as_str());
+                }
+                Ok(answer)
+            }
             Err(error) => {
-                take_back(token_file, &error);
+                self.take_back(token_file, &error);
                 Err(error.into())
             }
         }
-    }
-}
-
-/// A token whose attempt was certainly never committed is of no use to anybody.
-fn take_back(token_file: Option<&Path>, error: &StateError) {
-    if let (Some(path), false) = (token_file, matches!(error, StateError::Uncertain { .. })) {
-        TokenFile::take_back(path);
     }
 }
 

@@ -249,6 +249,19 @@ pub(super) fn sweep(dir: &Dir, keep: impl Fn(&str) -> bool) {
     }
 }
 
+/// Sweeps the folders of a record's evidence, once all of it is in its place: a call that died while it put the
+/// record in place or wrote it anew may have left temps there. Only in folders of the task whose lock is held.
+pub(super) fn sweep_beside(root: &Dir, files: &[PendingFile], task_folder: &str) {
+    for file in files {
+        let (folders, _) = file.place();
+        if folders.get(3).is_some_and(|folder| *folder == task_folder)
+            && let Ok(Some(dir)) = root.descend(&folders)
+        {
+            sweep(&dir, |_| false);
+        }
+    }
+}
+
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may panic")]
 mod tests {

@@ -92,6 +92,7 @@ impl Store {
             if config.version > CONFIG_VERSION {
                 return Err(StateError::NewerVersion { path: root.at(CONFIG), found: config.version });
             }
+            sweep_made(root);
         }
         let Config { checkpoints, .. } = config;
         Ok(Self { root: path, access, locality: filesystem.locality, checkpoints })
@@ -215,9 +216,14 @@ fn read_config(root: &Dir) -> Result<Option<Config>> {
     Ok(Some(Config { version, trusted, network_allowed, checkpoints }))
 }
 
+/// A secret without a `config.json` is a leftover as well.
 fn is_leftover(entry: &Entry) -> bool {
+    is_temporary(entry) || (entry.kind == Kind::File && entry.name == SECRET)
+}
+
+fn is_temporary(entry: &Entry) -> bool {
     match entry.kind {
-        Kind::File => entry.name.starts_with(TEMP_PREFIX) || entry.name == SECRET,
+        Kind::File => entry.name.starts_with(TEMP_PREFIX),
         Kind::Folder => entry.name.starts_with(WRITE_ONCE_PREFIX),
         Kind::Link | Kind::Other => false,
     }
@@ -310,9 +316,24 @@ fn make(root: &Dir) -> Result<()> {
     root.sync().map_err(StateError::after_visible)
 }
 
-/// Removes what an initialisation that died has left.
+/// Removes what an initialisation has left that died between its commit point and its end. Whoever is still at
+/// it holds the lock of the root. A leftover does no harm, so failing to remove it is no reason to fail.
+fn sweep_made(root: Dir) {
+    if !root.list().is_ok_and(|entries| entries.iter().any(is_temporary)) {
+        return;
+    }
+    if let Ok(Ok(root)) = try_lock(root, Mode::Exclusive) {
+        drop(remove_all(&root, is_temporary));
+    }
+}
+
+/// Removes what an initialisation that died before its commit point has left.
 fn sweep(root: &Dir) -> Result<()> {
-    for entry in root.list()?.into_iter().filter(is_leftover) {
+    remove_all(root, is_leftover)
+}
+
+fn remove_all(root: &Dir, unwanted: impl Fn(&Entry) -> bool) -> Result<()> {
+    for entry in root.list()?.into_iter().filter(unwanted) {
         if entry.kind == Kind::File {
             root.remove(&entry.name)?;
             continue;

@@ -87,7 +87,7 @@ impl Store {
         for held in rows.values().filter(|held| held.mode == Mode::Exclusive) {
             let record = held.document.as_ref().and_then(|document| document.pending.as_ref());
             let (Some(dir), Some(record)) = (&held.dir, record) else { continue };
-            if let Some(key) = finish(&root, dir, record)? {
+            if let Some(key) = finish(&root, &held.key.recorded_folder(), dir, record)? {
                 return Ok(Round::Needs(key));
             }
         }
@@ -97,9 +97,10 @@ impl Store {
 
 /// Puts in place everything that the record of a locked home row names. Answers with the key of a part that needs
 /// a lock this call does not hold.
-fn finish(root: &Dir, home: &Dir, record: &Pending) -> Result<Option<Key>> {
+fn finish(root: &Dir, folder: &str, home: &Dir, record: &Pending) -> Result<Option<Key>> {
     home.sync()?;
     pending::place_files(root, &record.files, Trust::Verify)?;
+    pending::sweep_beside(root, &record.files, folder);
     for part in &record.rows {
         let place = Place::of(part.of.clone());
         let missing = || StateError::damaged(root.at(&place.folders.join("/")), "the folder is missing");
