@@ -187,7 +187,7 @@ impl Pass<'_> {
     /// One task in one commit: row, report and receipts.
     fn write(&self, id: &str, taken: TakenTask, left_out: &mut Vec<LeftOut>) -> Result<Done, Failure> {
         let Some(store) = self.store else { return Err(Failure::internal("a change without a root")) };
-        let TakenTask { mut row, report, receipts, .. } = taken;
+        let TakenTask { mut row, report, report_counts, receipts, .. } = taken;
         let plan = LockPlan { exclusive: vec![row.task_id.clone()], ..LockPlan::default() };
         let transaction = store.begin(&plan, LockWait(self.context.lock_wait))?;
         if let Some(existing) = transaction.row(&row.task_id) {
@@ -203,7 +203,7 @@ impl Pass<'_> {
             Some(report) => Some(self.report(store, id, &report, &row.parent_workspace_id, &row.task_id)?),
         };
         let report = report.map(|(written, reference)| {
-            mapping::bind(&mut row, reference);
+            mapping::bind(&mut row, reference, report_counts);
             written
         });
         let said = Said { code: Code::Imported, message: String::new(), facts: Facts::new() };

@@ -7,5 +7,6 @@ mod evidence;
 mod import;
 mod import_left;
 mod large;
+mod matrix;
 mod secrets;
 mod situations;

@@ -153,7 +153,7 @@ fn about_evidence(facts: &TaskFacts) -> Map<String, Value> {
     };
     crate::facts! {
         "ancestors": facts.line.iter().skip(1).collect::<Vec<_>>(),
-        "report": report, "failure": failure, "receipt": receipt,
+        "report": report, "failure": failure, "receiptFile": receipt,
     }
 }
 

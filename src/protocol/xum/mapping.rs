@@ -3,7 +3,9 @@
 
 use serde_json::{Map, Value, json};
 
+use super::outcome::outcome;
 use super::{Sighting, StepIndex, TaskFacts, XumReport, XumRow, XumStatus, keep};
+use crate::protocol::classify::Outcome;
 use crate::protocol::codes::Code;
 use crate::protocol::history::History;
 use crate::protocol::ids::{AttemptId, Name, Nonce};
@@ -49,6 +51,8 @@ pub struct TakenTask {
     pub row: Box<Row>,
     /// The report, whose text is read when it is written.
     pub report: Option<XumReport>,
+    /// Whether that report makes the task a reported one. It does not where the task may have gone on after it.
+    pub report_counts: bool,
     /// Receipts, with the workspaces that get a copy: the parent first.
     pub receipts: Vec<(Receipt, Vec<Name>)>,
     /// What of it is not taken over.
@@ -105,7 +109,7 @@ pub fn task(
             .insert("failure".to_owned(), json!({ "kind": keep::shown(&failure.kind), "message": message }));
     }
     let receipts = receipts(id, facts, &parent, &ancestors, &mut left_out);
-    let mut row = row(name, parent, ancestors, found, call);
+    let mut row = row(name, parent, ancestors, found, status(found, facts), call);
     row.workflow_task = workflow_task(id, facts, steps);
     row.retirement = found.claim.as_ref().map(|claim| Retirement {
         nonce,
@@ -116,22 +120,33 @@ pub fn task(
     row.extra.insert(BESIDE.to_owned(), Value::Object(beside));
     let attempt = row.task_attempt_id.as_ref().map(|id| id.as_str().to_owned());
     row.record(call, None, Code::Imported, attempt.as_deref(), None);
-    Ok(TakenTask { row: Box::new(row), report, receipts, left_out })
+    let report_counts = outcome(facts).outcome == Outcome::Reported;
+    Ok(TakenTask { row: Box::new(row), report, report_counts, receipts, left_out })
 }
 
-/// Binds the report that was written to the row. A report always outranks that the task was interrupted.
-pub fn bind(row: &mut Row, report: ReportRef) {
+/// Binds the report that was written to the row.
+pub fn bind(row: &mut Row, report: ReportRef, counts: bool) {
     row.report_attempt_id.clone_from(&report.attempt_id);
     row.reports.push(report);
-    row.task_status = TaskStatus::Reported;
+    if counts {
+        row.task_status = TaskStatus::Reported;
+    }
 }
 
 fn ancestors(line: &[String]) -> Vec<Name> {
     line.iter().skip(1).map_while(|id| Name::parse(id).ok()).collect()
 }
 
-fn status(found: &XumRow) -> TaskStatus {
+fn status(found: &XumRow, facts: &TaskFacts) -> TaskStatus {
+    if found.reactivated {
+        return TaskStatus::Running;
+    }
     match found.status {
+        // It reported, or something lies where its report belongs. Without one that can be taken over it is a reported
+        // task whose report is missing, never one that positively has none.
+        XumStatus::Interrupted if found.reported_at || facts.report != Sighting::NotFound => {
+            TaskStatus::Reported
+        }
         XumStatus::Queued => TaskStatus::Queued,
         XumStatus::Starting => TaskStatus::Starting,
         XumStatus::Running | XumStatus::AwaitingReport => TaskStatus::Running,
@@ -142,9 +157,15 @@ fn status(found: &XumRow) -> TaskStatus {
 
 /// The row, nobody's. What was found active is unproven: nothing says what of it is still at work, and no send is
 /// admitted without a fresh attempt.
-fn row(task_id: Name, parent: Name, ancestors: Vec<Name>, found: &XumRow, call: &Call) -> Row {
+fn row(
+    task_id: Name,
+    parent: Name,
+    ancestors: Vec<Name>,
+    found: &XumRow,
+    task_status: TaskStatus,
+    call: &Call,
+) -> Row {
     let active = found.status.is_active() || found.reactivated;
-    let task_status = status(found);
     let unlaunched = matches!(task_status, TaskStatus::Queued | TaskStatus::Starting);
     let made = found.created_at.clone().unwrap_or_else(|| call.now.clone());
     Row {

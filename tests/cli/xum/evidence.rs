@@ -144,7 +144,7 @@ fn torn_and_malformed_lines_of_journals_are_skipped_and_told() {
     let xum = xum.in_run("steps.jsonl", format!("{line}\nnot json\n{{\"stepId\":\"t\",\"inputHa")).write();
     assert_eq!(xum.inspect(&["t"]).get("situation"), "unresolved-child");
     let problems: Vec<String> = xum.problems().into_iter().map(|(what, _)| what).collect();
-    assert_eq!(problems, ["line-unreadable", "checkpoints-unreadable", "torn-line"]);
+    assert_eq!(problems, ["checkpoints-unreadable", "line-unreadable", "torn-line"]);
 }
 
 #[test]

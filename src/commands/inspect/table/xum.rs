@@ -103,12 +103,13 @@ pub(in crate::commands::inspect) fn one(root: &Path, fields: &Map<String, Value>
         let (run, step) = (text(fields, "retiredBy.runId"), text(fields, "retiredBy.stepId"));
         line("retired", &format!("for run {run} step {step}"));
     }
-    for piece in ["report", "failure", "receipt"] {
+    for (label, piece) in [("report", "report"), ("failure", "failure"), ("receipt", "receiptFile")] {
         let (sighting, says) =
             (text(fields, &format!("{piece}.sighting")), text(fields, &format!("{piece}.says")));
-        let more =
-            [text(fields, &format!("{piece}.type")), text(fields, &format!("{piece}.source")), says].concat();
-        line(piece, &if more.is_empty() { sighting.to_owned() } else { format!("{sighting}: {more}") });
+        let told = ["type", "source", "message"].map(|part| text(fields, &format!("{piece}.{part}")));
+        let told: Vec<&str> = told.into_iter().chain([says]).filter(|part| !part.is_empty()).collect();
+        let more = told.join(": ");
+        line(label, &if more.is_empty() { sighting.to_owned() } else { format!("{sighting}: {more}") });
     }
     line("launch", text(fields, "launchError"));
     for told in fields.get("situations").and_then(Value::as_array).into_iter().flatten() {
