@@ -21,8 +21,8 @@ use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, Subcommand};
 
 pub use attempt::{
-    AdmitArgs, ClaimRetireArgs, InputArgs, InspectArgs, OwnerArgs, RecoverArgs, ReportArgs, ReserveArgs,
-    RotateArgs, SettleArgs, StopArgs, TokenArgs,
+    AdmitArgs, ClaimRetireArgs, ImportArgs, InputArgs, InspectArgs, OwnerArgs, RecoverArgs, ReportArgs,
+    ReserveArgs, RotateArgs, SettleArgs, StopArgs, TokenArgs,
 };
 pub use values::{
     CleanupArg, Cleanups, DURATION_MAX, Expect, ExpectedOutcome, Input, ReceiptCopies, RotateAs, SendEnd,
@@ -120,10 +120,13 @@ pub enum Command {
     /// Do after a restart what may be done without guessing
     #[command(long_about = help::RECOVER, after_help = help::RECOVER_AFTER)]
     Recover(RecoverArgs),
+    /// Take over the tasks of a root of the application xum
+    #[command(long_about = help::IMPORT, after_help = help::IMPORT_AFTER)]
+    Import(ImportArgs),
 }
 
 /// The commands' names, in the order of the help.
-pub const COMMAND_NAMES: [&str; 11] = [
+pub const COMMAND_NAMES: [&str; 12] = [
     "reserve",
     "rotate",
     "admit",
@@ -135,6 +138,7 @@ pub const COMMAND_NAMES: [&str; 11] = [
     "inspect",
     "wait",
     "recover",
+    "import",
 ];
 
 impl Command {
@@ -152,6 +156,7 @@ impl Command {
             Self::Inspect(_) => "inspect",
             Self::Wait(_) => "wait",
             Self::Recover(_) => "recover",
+            Self::Import(_) => "import",
         }
     }
 }

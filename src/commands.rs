@@ -6,6 +6,7 @@ mod context;
 mod evidence;
 mod failure;
 mod handout;
+mod import;
 mod input;
 mod inspect;
 mod inspect_run;
@@ -23,6 +24,7 @@ mod stop;
 mod tokens;
 mod transact;
 mod wait;
+mod xum;
 
 pub use context::Environment;
 
@@ -46,7 +48,7 @@ pub fn run(cli: &Cli, environment: &Environment, style: &Style) -> Answer {
     };
     let done = dispatch(&context, &cli.command, style);
     let mut answer = done.unwrap_or_else(|failure| failure.into_answer(command));
-    answer.root = Some(context.shown_root());
+    answer.root.get_or_insert_with(|| context.shown_root());
     answer.changed = context.answers_change.get() || answer.exit() == Exit::Uncertain;
     answer.request_id = Some(context.request_id);
     answer
@@ -65,6 +67,7 @@ fn dispatch(context: &Context, command: &Command, style: &Style) -> Result<Answe
         Command::Wait(args) => wait::run(context, args),
         Command::Inspect(args) => inspect::run(context, args, style),
         Command::Recover(args) => recover::run(context, args),
+        Command::Import(args) => import::run(context, args),
     }
 }
 

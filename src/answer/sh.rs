@@ -12,7 +12,7 @@
 //!   launcher that held the token keeps it, since its answer does not print it again. A refusal touches nothing.
 //! - `admit`, `settle` and `report` read the identity from the environment. They never unset it, and set task
 //!   and attempt only when they succeed: a refusal may name an attempt that is not the caller's.
-//! - `stop`, `inspect`, `claim-retire` and `recover` are about somebody else and touch none of it.
+//! - `stop`, `inspect`, `claim-retire`, `recover` and `import` are about somebody else and touch none of it.
 //!
 //! Variables are set, not exported: an agent started for one task must not inherit what the script last asked
 //! about another. Who wants that says so (`set -a`).
@@ -48,7 +48,7 @@ const IDENTITY: [(&str, &str); 4] = [
 ];
 
 /// The fields each command exports besides.
-const OUTPUTS: [(&str, &str); 11] = [
+const OUTPUTS: [(&str, &str); 12] = [
     (
         "reserve",
         "taskStatus proven receiptEligible reason reasonCode outcome ownerAlive reportPath \
@@ -90,11 +90,12 @@ const OUTPUTS: [(&str, &str); 11] = [
         "inspect",
         "outcome reasonCode why taskStatus phase proven receiptEligible receipt ownerAlive live \
          turnsCount stepsCount owedCount reportPath reportAttemptId lateReports parentWorkspaceId runId stepId \
-         inputHash replacementTaskId stopEpoch since tasksCount",
+         inputHash replacementTaskId stopEpoch since tasksCount situation",
     ),
     ("step", "runId stepId inputHash stepStatus reportPath currentTaskId otherInputsCount"),
     ("wait", "outcome reasonCode why taskStatus phase lateReports"),
     ("recover", "recoveredCount leftCount atWork"),
+    ("import", "xumRoot dryRun leftCount problemsCount changedMeanwhile"),
 ];
 
 /// Where a field lies that `inspect` tells as a part of something.

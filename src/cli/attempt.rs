@@ -300,6 +300,9 @@ pub struct InspectArgs {
     /// Exit 10 unless this is the outcome
     #[arg(long, value_name = "OUTCOME")]
     pub expect: Option<ExpectedOutcome>,
+    /// Look at this root of the application xum instead; nothing in it is changed
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["explain", "history", "token", "token_file", "token_fd"])]
+    pub xum: Option<PathBuf>,
     /// The attempt's token: its holder counts as an owner who is alive.
     #[command(flatten)]
     pub token: TokenArgs,
@@ -317,4 +320,15 @@ pub struct RecoverArgs {
     /// Exit 11 if something had to be left alone
     #[arg(long)]
     pub strict: bool,
+}
+
+/// `import`.
+#[derive(Debug, Clone, PartialEq, Eq, Args)]
+pub struct ImportArgs {
+    /// Take over from this root of the application xum; nothing in it is changed
+    #[arg(long, value_name = "DIR")]
+    pub xum: PathBuf,
+    /// Only say what would be taken over; write nothing, and make no root
+    #[arg(long)]
+    pub dry_run: bool,
 }

@@ -165,11 +165,14 @@ Tell what has become of tasks
 
 It writes nothing, takes no lock, and works on a read-only root. The outcome is reported, live, cleanup-pending, terminal-no-report or indeterminate, and reasonCode says why.
 
+With --xum DIR it looks at a root of the application xum instead, also while that runs, and names the known dead end each task is in. No file with credentials is opened.
+
 Exit codes:
    0  the question is answered, whatever the outcome
   10  outcome-differs, with --expect
   11  identity-changed: the task changed while it was being read
-  65  the root or a row is damaged";
+  65  the root or a row is damaged
+      not-xum-root, config-unreadable: with --xum";
 pub(super) const INSPECT_AFTER: &str = "\
 Example:
   lychgate inspect fix-1 --explain";
@@ -212,3 +215,18 @@ Exit codes:
 pub(super) const WAIT_AFTER: &str = "\
 Example:
   lychgate wait fix-1 --for reported --timeout 5m";
+
+pub(super) const IMPORT: &str = "\
+Take over the tasks of a root of the application xum
+
+Rows, ids, markers, claims, reports, strict receipts and the checkpoints of workflow runs come along as they are; what was found active is unproven here and nobody's. Nothing in DIR is changed, no file with credentials is opened, and what is not taken over is listed with the reason. Doing it twice adds nothing.
+
+Stop the application first: what it does afterwards is not known here.
+
+Exit codes:
+   0  imported: left lists what was not taken over
+  11  identity-changed: the root changes faster than it can be read
+  65  not-xum-root, config-unreadable";
+pub(super) const IMPORT_AFTER: &str = "\
+Example:
+  lychgate import --xum ~/.xum --dry-run";

@@ -2,7 +2,7 @@
 
 use crate::protocol::classify::{Evidence as Known, ReportEvidence};
 use crate::protocol::lineage::ReceiptEvidence;
-use crate::protocol::row::{ProcessRef, Row};
+use crate::protocol::row::{ProcessRef, Row, TaskStatus};
 use crate::protocol::verdict::{OwnerLife, Role};
 use crate::state::process::{Life, observe};
 use crate::state::{Document, Evidence, Locality, Store};
@@ -62,6 +62,10 @@ pub(crate) fn receipt(store: &Store, document: &Document) -> ReceiptEvidence {
 /// The reports: every one the row names must be there and whole, and there must be no other.
 pub(crate) fn reports(store: &Store, document: &Document) -> ReportEvidence {
     let row = &document.row;
+    if row.task_status == TaskStatus::Reported && row.reports.is_empty() {
+        // Only a row that was taken over can say so.
+        return ReportEvidence::Broken("it says that it has reported, and there is no report".to_owned());
+    }
     for report in &row.reports {
         match store.read_report(document, report) {
             Evidence::Found(()) => {}

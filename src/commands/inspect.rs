@@ -2,6 +2,7 @@
 
 mod explain;
 mod table;
+mod xum;
 
 use serde_json::{Map, Value, json};
 
@@ -32,6 +33,9 @@ const STUCK_SECONDS: i64 = 600;
 pub(crate) fn run(context: &Context, args: &InspectArgs, style: &Style) -> Result<Answer, Failure> {
     if let Some(run) = &args.run {
         return inspect_run::run(context, args, run);
+    }
+    if let Some(dir) = &args.xum {
+        return xum::run(context, args, dir, style);
     }
     let store = match Store::open(&context.root, Access::Read) {
         Ok(store) => store,

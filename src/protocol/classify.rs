@@ -111,7 +111,8 @@ fn by_report(row: &Row, evidence: &Evidence, vouched: bool) -> Option<Classified
     if let ReportEvidence::Broken(why) = &evidence.reports {
         return Some(unknown(Code::ReportUnreadable, why.clone()));
     }
-    row.report_attempt_id.as_ref().filter(|_| row.task_status == TaskStatus::Reported)?;
+    // A report from before attempts had ids is bound to none, and counts.
+    row.counted_report().filter(|_| row.task_status == TaskStatus::Reported)?;
     let goes_on = row.report_attempt_id != row.task_attempt_id && row.is_live();
     if !goes_on {
         return Some(is(Outcome::Reported, "its report counts"));

@@ -101,6 +101,8 @@ codes! {
     Reached = "reached", Done, "what was waited for is true";
     Recovered = "recovered", Done, "the pass did what may be done without guessing";
 
+    Imported = "imported", Done, "what could be taken over is in this root now; `left` lists the rest";
+
     // Refused.
     NoTaskRecord = "no-task-record", Refused, "there is no row for this task (in `inspect`: a reason, exit 0)";
     TaskExists = "task-exists", Refused, "the task id is taken, for ever";
@@ -184,6 +186,8 @@ codes! {
     NewerVersion = "newer-version", Data, "a newer version wrote this; it is read where that is possible, never written";
     RootDamaged = "root-damaged", Data, "a part of the root that must exist is missing or damaged";
     ForeignRoot = "foreign-root", Data, "this folder is not a lychgate root; set LYCHGATE_ROOT to one that is";
+    NotXumRoot = "not-xum-root", Data, "the folder given with `--xum` is no root of that application; nothing was written";
+    ConfigUnreadable = "config-unreadable", Data, "the `config.json` of the root given with `--xum` cannot be read; nothing was written";
     RootNotYours = "root-not-yours", Data, "the root belongs to another user; it is read, not written";
     NetworkFilesystem = "network-filesystem", Data, "the root is on a network or FUSE file system, where locks cannot be trusted";
     LinkRefused = "link-refused", Data, "a symbolic link lies inside the root";

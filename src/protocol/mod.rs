@@ -26,3 +26,4 @@ pub mod state;
 pub mod stop;
 pub mod verdict;
 pub mod workflow;
+pub mod xum;

@@ -27,6 +27,22 @@ pub enum StateError {
         /// What was found instead.
         reason: String,
     },
+    /// The folder to read from is no root of the application xum.
+    #[error("`{}` is not a root of xum: {reason}", path.display())]
+    NotXumRoot {
+        /// The folder.
+        path: PathBuf,
+        /// What was found instead.
+        reason: String,
+    },
+    /// The `config.json` of such a root cannot be read whole.
+    #[error("`{}` cannot be read: {reason}", path.display())]
+    XumConfigUnreadable {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it. It quotes nothing.
+        reason: String,
+    },
     /// A part of the root that must exist is missing or damaged.
     #[error("the root is damaged at `{}`: {reason}", path.display())]
     RootDamaged {
@@ -172,6 +188,8 @@ impl StateError {
         match self {
             Self::NoRoot { .. } => Code::NoTaskRecord,
             Self::ForeignRoot { .. } => Code::ForeignRoot,
+            Self::NotXumRoot { .. } => Code::NotXumRoot,
+            Self::XumConfigUnreadable { .. } => Code::ConfigUnreadable,
             Self::RootDamaged { .. } => Code::RootDamaged,
             Self::RootNotYours { .. } => Code::RootNotYours,
             Self::NetworkFilesystem { .. } => Code::NetworkFilesystem,
@@ -194,6 +212,10 @@ impl StateError {
             Self::NoRoot { .. } => "the first `reserve` makes it; check `--root` and LYCHGATE_ROOT",
             Self::ForeignRoot { .. } => {
                 "set LYCHGATE_ROOT, or give `--root`, to a folder that is lychgate's own"
+            }
+            Self::NotXumRoot { .. } => "name the folder that holds its `config.json` and its `sessions`",
+            Self::XumConfigUnreadable { .. } => {
+                "ask again; if it stays so, the application keeps a copy of a broken one beside it"
             }
             Self::RootDamaged { .. } => "restore the root from a backup; nothing was written",
             Self::RootNotYours { .. } => {

@@ -41,6 +41,7 @@ mod secret;
 mod testing;
 mod token_file;
 mod transaction;
+mod xum;
 
 use std::path::PathBuf;
 
@@ -60,6 +61,7 @@ pub use runs::RunEntry;
 pub use secret::Secret;
 pub use token_file::TokenFile;
 pub use transaction::Transaction;
+pub use xum::XumRoot;
 
 use crate::protocol::ids::Name;
 use crate::protocol::row::Row;

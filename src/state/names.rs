@@ -50,10 +50,15 @@ const ENCODED_BYTES_MAX: usize = 180;
 /// How much of a longer one is kept, for people.
 const ENCODED_BYTES_KEPT: usize = 120;
 
+/// What JavaScript's `encodeURIComponent` makes of a text.
+pub(super) fn encode_uri_component(text: &str) -> String {
+    utf8_percent_encode(text, &ESCAPED).to_string()
+}
+
 /// The file name of an id.
 pub(super) fn encode(id: &Name) -> String {
     let text = id.as_str();
-    let encoded = utf8_percent_encode(text, &ESCAPED).to_string();
+    let encoded = encode_uri_component(text);
     let mut encoded = match encoded.strip_prefix('.') {
         Some(".") => "%2E%2E".to_owned(),
         Some(rest) => format!("%2E{rest}"),

@@ -4,8 +4,18 @@ use crate::common::{Outcome, TestRoot};
 use crate::owners::alive;
 use crate::sh::script;
 
-const VERBS: [&str; 9] =
-    ["reserve", "rotate", "admit", "stop", "settle", "report", "claim-retire", "inspect", "recover"];
+const VERBS: [&str; 10] = [
+    "reserve",
+    "rotate",
+    "admit",
+    "stop",
+    "settle",
+    "report",
+    "claim-retire",
+    "inspect",
+    "recover",
+    "import",
+];
 
 /// The help of a command, as wide as a terminal usually is.
 fn help(root: &TestRoot, verb: &str) -> Outcome {
@@ -32,6 +42,9 @@ fn every_command_shows_an_example_that_can_be_typed() {
         let pid = alive();
         let typed = example.replace("4242", &pid).replace("--wait 10s", "--wait 0");
         std::fs::write(root.file("report.md"), "done").unwrap();
+        // The root of another application that `import` names.
+        std::fs::create_dir_all(root.file("home/.xum")).unwrap();
+        std::fs::write(root.file("home/.xum/config.json"), r#"{"projects":[]}"#).unwrap();
         let out = script(&root, &format!("set +e\n{typed}"));
         assert!(matches!(out.exit, 0 | 10 | 12), "not even understood: {typed}{out}");
     }

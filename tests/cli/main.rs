@@ -46,3 +46,4 @@ mod stop;
 mod stop_tree;
 mod unsafe_readings;
 mod workflow;
+mod xum;

@@ -1,11 +1,15 @@
 //! The text forms of `inspect`: a table of many tasks, and the story of one, readable at 80 columns.
 
+mod xum;
+
 use std::fmt::Write as _;
 use std::path::Path;
 
 use serde_json::{Map, Value};
 
 use crate::answer::{Style, escaped};
+
+pub(super) use xum::{many as xum_many, one as xum_one};
 
 use super::owner_word;
 

@@ -63,7 +63,7 @@ invariants! {
             "a claim rests on a settlement without a report, or on a report bound to its attempt; and without a token's word on a receipt over no marker"
             => claim_rests;
         ReportIsBound ["rules 67, 68; decision 7"]
-            "a task is reported exactly if it has a report, the one that counts is among them, and no attempt has two"
+            "a task of our own is reported exactly if it has a report, the one that counts is among them, and no attempt has two"
             => report_is_bound;
         StopIsCounted ["hazard H15"]
             "a task closed by a Stop has a stop epoch" => stop_is_counted;
@@ -231,17 +231,20 @@ fn claim_is_of_its_step(row: &Row) -> Option<String> {
 
 fn claim_rests(row: &Row) -> Option<String> {
     let claim = row.task_attempt_retired_by.as_ref()?;
+    // What was settled elsewhere is over by its receipt, which no closing here precedes.
+    let imported = row.attempt.origin == Origin::Import;
     let mode = match claim.mode {
         ClaimMode::NoReport => {
             row.task_status == TaskStatus::Interrupted
-                && row.phase() == Phase::Settled
+                && (row.phase() == Phase::Settled || imported)
                 && row.reports.is_empty()
         }
         ClaimMode::RetireReported => {
             row.task_status == TaskStatus::Reported && row.report_attempt_id == row.task_attempt_id
         }
     };
-    let word = claim.authority.is_some() || (!row.task_attempt_unproven && receipt_of(row).is_some());
+    let word =
+        claim.authority.is_some() || (!row.task_attempt_unproven && (receipt_of(row).is_some() || imported));
     unless(mode && word, || format!("{:?} by {:?} over {}", claim.mode, claim.authority, row.state_word()))
 }
 
@@ -249,7 +252,9 @@ fn report_is_bound(row: &Row) -> Option<String> {
     let reported = row.task_status == TaskStatus::Reported;
     let ids: BTreeSet<_> = row.reports.iter().map(|report| &report.attempt_id).collect();
     let counts = row.report_attempt_id.is_none() || ids.contains(&row.report_attempt_id);
-    let fits = reported != row.reports.is_empty() && counts && ids.len() == row.reports.len();
+    // What is taken over may have lost its report, or have gone on after it.
+    let imported = row.attempt.origin == Origin::Import;
+    let fits = (imported || reported != row.reports.is_empty()) && counts && ids.len() == row.reports.len();
     unless(fits, || {
         format!("{}, {} report(s), {:?} counts", row.state_word(), row.reports.len(), row.report_attempt_id)
     })
