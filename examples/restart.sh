@@ -71,7 +71,8 @@ for child in scan fix; do
 done
 : >"$work/parent.up"
 wait
-sleep 600
+# The same process goes on, so that killing it leaves nothing behind.
+exec sleep 600
 PARENT
 chmod +x "$work/parent"
 

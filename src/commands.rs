@@ -39,7 +39,7 @@ pub fn run(cli: &Cli, environment: &Environment, style: &Style) -> Answer {
     let done = dispatch(&context, &cli.command, style);
     let mut answer = done.unwrap_or_else(|failure| failure.into_answer(command));
     answer.root = Some(context.shown_root());
-    answer.changed = context.changed.get();
+    answer.changed = context.answers_change.get() || answer.exit() == Exit::Uncertain;
     answer.request_id = Some(context.request_id);
     answer
 }
@@ -59,7 +59,7 @@ fn dispatch(context: &Context, command: &Command, style: &Style) -> Result<Answe
 }
 
 /// An answer that cannot be delivered is not worth a change: standard output is looked at before anything.
-fn refuse_unusable_output(command: &'static str) -> Option<Answer> {
+pub fn refuse_unusable_output(command: &'static str) -> Option<Answer> {
     let what = match stdout_state() {
         Stdout::Usable => return None,
         Stdout::Closed => "closed",
@@ -82,12 +82,12 @@ pub fn style(global: &Global, environment: &Environment, is_terminal: bool) -> S
     }
 }
 
-/// What is said in place of an answer that could not be delivered. If the call changed something, or may have,
-/// its caller must ask again; a refusal can have done so too.
+/// The answer to a call whose answer could not be delivered. If that told of a change, whether it granted or
+/// refused, its caller must ask again; else nothing was changed.
 pub fn undelivered(answer: &Answer, error: &std::io::Error) -> Answer {
-    let changed = answer.changed || answer.exit() == Exit::Uncertain;
+    let changed = answer.changed;
     let (code, what) = if answer.exit() == Exit::Uncertain {
-        (Code::Uncertain, "the change may not be durable, and its answer could not be printed")
+        (answer.code, "neither was the change proven durable nor could its answer be printed")
     } else if changed {
         (Code::AnswerNotDelivered, "the change is durable, but its answer could not be printed")
     } else {

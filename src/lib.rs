@@ -1,4 +1,4 @@
-//! Attempt fencing, recovery after a restart and a continuation guard for people who run coding agents.
+//! Attempt fencing and recovery after a restart, for people who run coding agents.
 //!
 //! The layers, from the top: `main` parses, runs and prints; [`commands`] turn arguments into requests and
 //! judged transactions; [`protocol`] decides, without touching anything; [`state`] is the only part that

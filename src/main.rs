@@ -27,23 +27,35 @@ fn main() -> ExitCode {
 }
 
 fn print(answer: &Answer, style: &Style) -> ExitCode {
+    // Whatever its form, it would be lost there.
+    if answer.code == Code::OutputUnusable {
+        return complain(answer);
+    }
     let delivered = deliver(&answer.render(style), &mut io::stdout().lock(), &mut io::stderr().lock());
     match delivered {
         Ok(()) => ExitCode::from(answer.exit().number()),
-        Err(error) => {
-            let lost = commands::undelivered(answer, &error);
-            let rendered = lost.render(&Style::default());
-            // There is nobody left to tell if standard error is gone too.
-            drop(deliver(&rendered, &mut io::sink(), &mut io::stderr().lock()));
-            ExitCode::from(lost.exit().number())
-        }
+        Err(error) => complain(&commands::undelivered(answer, &error)),
     }
 }
 
+/// Tells on standard error what standard output cannot take.
+fn complain(answer: &Answer) -> ExitCode {
+    let rendered = answer.render(&Style::default());
+    // There is nobody left to tell if standard error is gone too.
+    drop(deliver(&rendered, &mut io::sink(), &mut io::stderr().lock()));
+    ExitCode::from(answer.exit().number())
+}
+
 fn print_help(help: &str) -> ExitCode {
+    if let Some(answer) = commands::refuse_unusable_output("") {
+        return complain(&answer);
+    }
     let rendered = answer::Rendered { stdout: help.as_bytes().to_vec(), stderr: Vec::new() };
     match deliver(&rendered, &mut io::stdout().lock(), &mut io::stderr().lock()) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(_) => ExitCode::from(Code::OutputUnusable.exit().number()),
+        Err(error) => {
+            let nothing = Answer::new("", Code::Ok, "");
+            complain(&commands::undelivered(&nothing, &error))
+        }
     }
 }

@@ -52,47 +52,74 @@ const OUTPUTS: [(&str, &str); 9] = [
     (
         "reserve",
         "taskStatus proven receiptEligible reason reasonCode outcome ownerAlive reportPath \
-         tokenFile parentWorkspaceId runId stepId inputHash replacesTaskId replacesAttemptId \
-         replacementTaskId ancestorTaskId stopEpoch since",
+         tokenFile parentWorkspaceId runId stepId inputHash replaces replacesAttemptId \
+         replacementTaskId currentAttemptId ancestor stopEpoch since",
     ),
     (
         "rotate",
         "taskStatus proven receiptEligible reason reasonCode outcome ownerAlive tokenFile \
-         priorAttemptId currentAttemptId ancestorTaskId stopEpoch since",
+         owned ownerPid previousAttemptId currentAttemptId ancestor runId stepId replacementTaskId \
+         stopEpoch since",
     ),
     (
         "admit",
-        "sendId turnId sendState taskStatus reason reasonCode currentAttemptId ancestorTaskId \
-         stopEpoch since",
+        "sendId turnId sendState taskStatus reason reasonCode currentAttemptId ancestor \
+         runId stepId replacementTaskId stopEpoch since",
     ),
     (
         "stop",
         "cleanupId taskStatus phase reason reasonCode receipt source currentAttemptId stopEpoch \
-         owedCount since",
+         owedCount canceledSends lateReports since",
     ),
     (
         "settle",
-        "taskStatus phase reason reasonCode receipt source settledAt currentAttemptId stopEpoch \
-         owedCount since",
+        "taskStatus phase receipt turnAttemptId currentAttemptId stopEpoch owedCount canceledSends \
+         lateReports",
     ),
     (
         "report",
-        "taskStatus reason reasonCode reportPath latePath reportAttemptId title textBytes \
-         lateReports currentAttemptId",
+        "taskStatus reasonCode reportPath reportAttemptId bytes sha256 lateReports currentAttemptId \
+         text",
     ),
     (
         "claim-retire",
-        "nonce mode authority replacementTaskId taskStatus reason reasonCode outcome \
-         currentAttemptId since",
+        "nonce mode authority claimedAt lateReports replacementTaskId taskStatus currentAttemptId \
+         owedCount inFlightCount",
     ),
     (
         "inspect",
-        "outcome reasonCode reason taskStatus phase proven receiptEligible receipt source \
-         ownerAlive live reportPath reportAttemptId lateReports parentWorkspaceId runId stepId \
-         inputHash replacementTaskId stopEpoch since",
+        "outcome reasonCode why taskStatus phase proven receiptEligible receipt ownerAlive live \
+         turnsCount owedCount reportPath reportAttemptId lateReports parentWorkspaceId runId stepId \
+         inputHash replacementTaskId stopEpoch since tasksCount",
     ),
-    ("recover", "reason reasonCode settledCount revertedCount rotatedCount leftCount"),
+    ("recover", "recoveredCount leftCount atWork"),
 ];
+
+/// Where a field lies that `inspect` tells as a part of something.
+const PARTS: [(&str, &str); 9] = [
+    ("attemptId", "identity.attemptId"),
+    ("ownerAlive", "owner.alive"),
+    ("receipt", "closed.receipt"),
+    ("reportPath", "report.path"),
+    ("reportAttemptId", "report.attemptId"),
+    ("replacementTaskId", "retiredBy.replacementTaskId"),
+    ("runId", "workflowTask.runId"),
+    ("stepId", "workflowTask.stepId"),
+    ("inputHash", "workflowTask.inputHash"),
+];
+
+/// The value of a field: the answer's own, else a part of one, else how many a list has.
+fn value_of(answer: &Answer, field: &str) -> Option<Value> {
+    if let Some(value) = answer.fields.get(field) {
+        return Some(value.clone());
+    }
+    if let Some((_, path)) = PARTS.iter().find(|(name, _)| *name == field && answer.command == "inspect") {
+        let (first, rest) = path.split_once('.')?;
+        return answer.fields.get(first)?.get(rest).cloned();
+    }
+    let list = answer.fields.get(field.strip_suffix("Count")?)?;
+    Some(list.as_array()?.len().into())
+}
 
 /// The fields a command exports in this form, besides the identity and what every answer has.
 pub fn sh_fields(command: &str) -> impl Iterator<Item = &'static str> {
@@ -160,10 +187,10 @@ pub(super) fn script(answer: &Answer) -> String {
     set(&mut script, "LYCHGATE_CODE", answer.code.as_str());
     push_identity(&mut script, answer, identity);
     for field in outputs {
-        set_field(&mut script, &variable(field), answer.fields.get(field));
+        set_field(&mut script, &variable(field), value_of(answer, field).as_ref());
     }
     set_field(&mut script, "LYCHGATE_ANSWER_TASK", answer.fields.get("taskId"));
-    set_field(&mut script, "LYCHGATE_ANSWER_ATTEMPT", answer.fields.get("attemptId"));
+    set_field(&mut script, "LYCHGATE_ANSWER_ATTEMPT", value_of(answer, "attemptId").as_ref());
     if let Some(root) = &answer.root {
         set(&mut script, "LYCHGATE_ANSWER_ROOT", &root.to_string_lossy());
     }

@@ -7,7 +7,7 @@ use clap::{ArgGroup, Args, value_parser};
 
 use super::values::{
     Cleanups, Expect, ExpectedOutcome, Input, ReceiptCopies, RotateAs, SendEnd, claim_mode, duration, expect,
-    input, receipt_source,
+    input, receipt_source, words,
 };
 use crate::protocol::codes::ReceiptSource;
 use crate::protocol::ids::{AttemptId, CleanupId, Name, SendId, TurnId};
@@ -121,7 +121,7 @@ pub struct AdmitArgs {
     #[arg(long)]
     pub start: bool,
     /// Describe the turn, for people
-    #[arg(long, value_name = "TEXT", requires = "start")]
+    #[arg(long, value_name = "TEXT", value_parser = words, requires = "start")]
     pub label: Option<String>,
     /// The attempt's token.
     #[command(flatten)]
@@ -141,10 +141,10 @@ pub struct StopArgs {
     #[arg(long, value_name = "A", value_parser = AttemptId::parse)]
     pub attempt: Option<AttemptId>,
     /// Say why, for people
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", value_parser = words)]
     pub reason: Option<String>,
     /// Record the failure that led to this Stop
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", value_parser = words)]
     pub failure: Option<String>,
     /// What must be cleaned up before the attempt is over.
     #[command(flatten)]
@@ -206,7 +206,7 @@ pub struct ReportArgs {
     #[arg(long, value_name = "F", value_parser = input, conflicts_with = "show")]
     pub file: Option<Input>,
     /// Give the report a title
-    #[arg(long, value_name = "T", conflicts_with = "show")]
+    #[arg(long, value_name = "T", value_parser = words, conflicts_with = "show")]
     pub title: Option<String>,
     /// Print the report that counts, as it was given
     #[arg(long)]

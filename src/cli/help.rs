@@ -28,8 +28,10 @@ Exit codes:
 
 One task from start to end:
   lychgate reserve fix-1 --parent main --token-file fix-1.token
-  a=$(lychgate rotate fix-1 --as launch --token-file fix-1.token --print attemptId)
-  t=$(lychgate admit fix-1 --attempt $a --start --token-file fix-1.token --print turnId)
+  a=$(lychgate rotate fix-1 --as launch \\
+    --token-file fix-1.token --print attemptId)
+  t=$(lychgate admit fix-1 --attempt $a --start \\
+    --token-file fix-1.token --print turnId)
   lychgate report fix-1 --attempt $a --token-file fix-1.token --file report.md
   lychgate settle fix-1 --turn $t --close --token-file fix-1.token";
 
@@ -50,7 +52,8 @@ Exit codes:
   12  the step's prior child is still closing";
 pub(super) const RESERVE_AFTER: &str = "\
 Example:
-  lychgate reserve fix-1 --parent main --owner nightly --owner-pid $$ --token-file fix-1.token";
+  lychgate reserve fix-1 --parent main --owner nightly --owner-pid $$ \\
+    --token-file fix-1.token";
 
 pub(super) const ROTATE: &str = "\
 Publish the next attempt of a task
@@ -67,7 +70,8 @@ Exit codes:
   12  the attempt is still closing; nothing changed";
 pub(super) const ROTATE_AFTER: &str = "\
 Example:
-  lychgate rotate fix-1 --as reawaken --expect att_0123456789abcdef@2 --owner-pid $$ --json";
+  lychgate rotate fix-1 --as reawaken --expect att_0123456789abcdef@2 \\
+    --owner-pid $$ --json";
 
 pub(super) const ADMIT: &str = "\
 Ask whether a send may start a turn
@@ -83,7 +87,8 @@ Exit codes:
       turn-ended, no-such-send, not-owner, unowned-send-used";
 pub(super) const ADMIT_AFTER: &str = "\
 Example:
-  lychgate admit fix-1 --attempt att_0123456789abcdef --start --token-file fix-1.token --print turnId";
+  lychgate admit fix-1 --attempt att_0123456789abcdef --start \\
+    --token-file fix-1.token --print turnId";
 
 pub(super) const STOP: &str = "\
 Shut the admission of tasks
@@ -98,7 +103,8 @@ Exit codes:
   12  --wait ran out";
 pub(super) const STOP_AFTER: &str = "\
 Example:
-  lychgate stop fix-1 --tree --reason 'wrong branch' --cleanup worktree --owner-pid 4242 --wait 10s";
+  lychgate stop fix-1 --tree --reason 'wrong branch' \\
+    --cleanup worktree --owner-pid 4242 --wait 10s";
 
 pub(super) const SETTLE: &str = "\
 Say that a turn, a send, a cleanup or the whole attempt is over
@@ -116,7 +122,8 @@ Exit codes:
   12  admission is shut, and turns or cleanups are still owed";
 pub(super) const SETTLE_AFTER: &str = "\
 Example:
-  lychgate settle fix-1 --turn turn_0123456789abcdef0001 --close --token-file fix-1.token";
+  lychgate settle fix-1 --turn turn_0123456789abcdef0001 --close \\
+    --token-file fix-1.token";
 
 pub(super) const REPORT: &str = "\
 Publish the report of an attempt, or print it
@@ -131,7 +138,8 @@ Exit codes:
   64  report-empty, report-too-large, report-not-text";
 pub(super) const REPORT_AFTER: &str = "\
 Example:
-  lychgate report fix-1 --attempt att_0123456789abcdef --title 'Flaky test fixed' --file report.md";
+  lychgate report fix-1 --attempt att_0123456789abcdef \\
+    --title 'Flaky test fixed' --file report.md";
 
 pub(super) const CLAIM_RETIRE: &str = "\
 Retire an attempt for exactly one checkpoint

@@ -71,6 +71,17 @@ fn no_epoch(given: &str) -> String {
     )
 }
 
+/// The longest words for people an option takes, in bytes. They lie in the row, which every call reads.
+pub(super) const WORDS_BYTES_MAX: usize = 4096;
+
+/// Reads words for people.
+pub(super) fn words(text: &str) -> Result<String, String> {
+    if text.len() <= WORDS_BYTES_MAX {
+        return Ok(text.to_owned());
+    }
+    Err(format!("a text here is at most {WORDS_BYTES_MAX} bytes; longer ones belong into a report"))
+}
+
 /// Where a text comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Input {
@@ -198,6 +209,8 @@ pub struct CleanupArg {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Cleanups(pub Vec<CleanupArg>);
 
+/// How many debts one Stop may name.
+const CLEANUPS_MAX: usize = 64;
 /// An option that may be given once for each `--cleanup`.
 const OWNER_PID: &str = "owner_pid";
 const CLEANUP: &str = "cleanup";
@@ -243,6 +256,10 @@ impl FromArgMatches for Cleanups {
                     _ => return Err(stray_owner_pid(pid)),
                 },
             }
+        }
+        if cleanups.len() > CLEANUPS_MAX {
+            let message = format!("a call names at most {CLEANUPS_MAX} cleanups");
+            return Err(clap::Error::raw(ErrorKind::TooManyValues, message));
         }
         Ok(Self(cleanups))
     }

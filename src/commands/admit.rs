@@ -19,7 +19,7 @@ pub(crate) fn run(context: &Context, args: &AdmitArgs) -> Result<Answer, Failure
         Some(_) => None,
         None => context.attempt_or_environment(args.attempt.as_ref(), &task)?,
     };
-    let store = Store::open(&context.root, Access::Write)?;
+    let store = Store::open(&context.root, Access::Change)?;
     let keys = worker_keys(&store, &args.token, context, &task)?;
     let label = args.label.as_deref();
     let call = TaskCall {

@@ -12,7 +12,7 @@ use super::tokens::Keys;
 use super::transact::{Ancestors, Grant, TaskCall, digest, no_task};
 
 pub(crate) fn run(context: &Context, args: &ClaimRetireArgs) -> Result<Answer, Failure> {
-    let store = Store::open(&context.root, Access::Write)?;
+    let store = Store::open(&context.root, Access::Change)?;
     let keys = Keys::read(&store, &args.token, None)?;
     let request = ClaimRequest {
         attempt: args.attempt.clone(),
@@ -56,6 +56,6 @@ pub(crate) fn run(context: &Context, args: &ClaimRetireArgs) -> Result<Answer, F
     // Rule 72: after the claim is durable, the reports are looked at once more.
     let document = store.read_task(&args.task).map_err(|error| Failure::after_claim(&error))?;
     let document = document.ok_or_else(|| no_task(&args.task))?;
-    retirement::alarm_after_claim(&document.row, args.mode, &evidence::reports(&store, &document))?;
+    retirement::alarm(&document.row, &evidence::reports(&store, &document))?;
     Ok(answer)
 }

@@ -3,7 +3,8 @@
 //! This is the only place that reads environment variables, the clock and the random source.
 
 use std::cell::Cell;
-use std::path::PathBuf;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::cli::Global;
@@ -16,24 +17,43 @@ use super::failure::Failure;
 #[derive(Debug, Clone, Default)]
 pub struct Environment {
     root: Option<PathBuf>,
-    task: Option<String>,
-    attempt: Option<String>,
-    token: Option<String>,
+    task: Option<OsString>,
+    attempt: Option<OsString>,
+    token: Option<OsString>,
     no_colour: bool,
     width: usize,
 }
 
 /// The width of a table where nobody says another one.
 const WIDTH_DEFAULT: usize = 80;
+/// The widest table. A formatted cell cannot be wider than 65535 columns, whatever COLUMNS says.
+const WIDTH_MAX: usize = 1000;
 
 #[allow(clippy::disallowed_methods, reason = "the one place that reads the environment")]
-fn variable(name: &str) -> Option<String> {
-    std::env::var(name).ok().filter(|value| !value.is_empty())
+fn variable(name: &str) -> Option<OsString> {
+    std::env::var_os(name).filter(|value| !value.is_empty())
 }
 
-#[allow(clippy::disallowed_methods, reason = "the one place that reads the environment")]
 fn path_variable(name: &str) -> Option<PathBuf> {
-    std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
+    variable(name).map(PathBuf::from)
+}
+
+fn text_variable(name: &str) -> Option<String> {
+    variable(name).and_then(|value| value.into_string().ok())
+}
+
+/// A variable that is not UTF-8 is never taken for one that is not set: it may be all that guards a call.
+fn utf8<'a>(name: &str, value: &'a OsStr) -> Result<&'a str, Failure> {
+    value.to_str().ok_or_else(|| Failure::usage(format!("{name} is not UTF-8")))
+}
+
+/// Its specification asks to ignore a relative path, which would be another root in every folder.
+fn state_home() -> Option<PathBuf> {
+    path_variable("XDG_STATE_HOME").filter(|home| home.is_absolute())
+}
+
+fn width(columns: Option<&str>) -> usize {
+    columns.and_then(|text| text.parse().ok()).map_or(WIDTH_DEFAULT, |width: usize| width.min(WIDTH_MAX))
 }
 
 impl Environment {
@@ -41,15 +61,15 @@ impl Environment {
     pub fn read() -> Self {
         let root = path_variable("LYCHGATE_ROOT")
             .or_else(|| path_variable("XUM_ROOT"))
-            .or_else(|| path_variable("XDG_STATE_HOME").map(|home| home.join("lychgate")))
+            .or_else(|| state_home().map(|home| home.join("lychgate")))
             .or_else(|| path_variable("HOME").map(|home| home.join(".local/state/lychgate")));
         Self {
             root,
             task: variable("LYCHGATE_TASK"),
             attempt: variable("LYCHGATE_ATTEMPT"),
             token: variable("LYCHGATE_TOKEN"),
-            no_colour: path_variable("NO_COLOR").is_some(),
-            width: variable("COLUMNS").and_then(|text| text.parse().ok()).unwrap_or(WIDTH_DEFAULT),
+            no_colour: variable("NO_COLOR").is_some(),
+            width: width(text_variable("COLUMNS").as_deref()),
         }
     }
 
@@ -71,8 +91,8 @@ pub(crate) struct Context {
     pub(crate) lock_wait: Duration,
     pub(crate) request_id: RequestId,
     pub(crate) here: Here,
-    /// Whether this call has committed something, whatever its answer is.
-    pub(crate) changed: Cell<bool>,
+    /// Whether the answer tells of a change, this call's or the one it repeats.
+    pub(crate) answers_change: Cell<bool>,
     environment: Environment,
     ids: Ids,
 }
@@ -88,6 +108,7 @@ impl Context {
                 "there is no root: neither --root nor LYCHGATE_ROOT, XDG_STATE_HOME or HOME is set",
             )
         })?;
+        refuse_other_than_utf8(&root)?;
         let ids = Ids::new();
         let request_id = match &global.request_id {
             Some(id) => id.clone(),
@@ -99,7 +120,7 @@ impl Context {
             lock_wait: global.lock_wait,
             request_id,
             here: Here::new(),
-            changed: Cell::new(false),
+            answers_change: Cell::new(false),
             environment: environment.clone(),
             ids,
         })
@@ -135,12 +156,13 @@ impl Context {
         let Some(text) = &self.environment.task else {
             return Err(Failure::usage("no task is named, and LYCHGATE_TASK is not set"));
         };
+        let text = utf8("LYCHGATE_TASK", text)?;
         Name::parse(text).map_err(|error| Failure::usage(format!("LYCHGATE_TASK: {error}")))
     }
 
     /// Whether the environment's attempt and token belong to `task`: the three variables belong together.
     fn environment_is_about(&self, task: &Name) -> bool {
-        self.environment.task.as_deref() == Some(task.as_str())
+        self.environment.task.as_deref() == Some(OsStr::new(task.as_str()))
     }
 
     /// The attempt a command means: given, or the environment's if that is about this task.
@@ -152,18 +174,24 @@ impl Context {
         if given.is_some() || !self.environment_is_about(task) {
             return Ok(given.cloned());
         }
-        self.environment
-            .attempt
-            .as_deref()
-            .map(|text| {
-                AttemptId::parse(text).map_err(|error| Failure::usage(format!("LYCHGATE_ATTEMPT: {error}")))
-            })
-            .transpose()
+        let Some(text) = self.environment.attempt.as_deref() else { return Ok(None) };
+        let attempt = AttemptId::parse(utf8("LYCHGATE_ATTEMPT", text)?);
+        attempt.map(Some).map_err(|error| Failure::usage(format!("LYCHGATE_ATTEMPT: {error}")))
     }
 
     /// The environment's token, if that is about this task.
     pub(crate) fn environment_token(&self, task: &Name) -> Option<String> {
-        self.environment.token.clone().filter(|_| self.environment_is_about(task))
+        // A malformed token is just a wrong one.
+        let token = self.environment.token.as_ref().filter(|_| self.environment_is_about(task));
+        token.map(|token| token.to_string_lossy().into_owned())
+    }
+}
+
+/// An answer could not carry such a path back, and would name another root.
+fn refuse_other_than_utf8(root: &Path) -> Result<(), Failure> {
+    match root.to_str() {
+        Some(_) => Ok(()),
+        None => Err(Failure::usage(format!("the root's path `{}` is not UTF-8", root.display()))),
     }
 }
 
@@ -204,6 +232,7 @@ impl Ids {
     }
 
     #[allow(clippy::disallowed_methods, reason = "the one place that draws ids")]
+    #[allow(clippy::unused_self, reason = "with the test seams it looks at the seed")]
     fn fill(&self, bytes: &mut [u8]) -> Result<(), Failure> {
         #[cfg(feature = "test-seams")]
         if let Some(seed) = &self.seed {
@@ -230,7 +259,7 @@ mod seeded {
 
     impl Seed {
         pub(super) fn read() -> Option<Self> {
-            super::variable("LYCHGATE_TEST_SEED").map(|seed| Self { seed, drawn: Cell::new(0) })
+            super::text_variable("LYCHGATE_TEST_SEED").map(|seed| Self { seed, drawn: Cell::new(0) })
         }
 
         pub(super) fn fill(&self, bytes: &mut [u8]) {
@@ -251,7 +280,7 @@ mod clock {
     pub(super) fn now() -> Timestamp {
         #[cfg(feature = "test-seams")]
         if let Some(fixed) =
-            super::variable("LYCHGATE_TEST_NOW").and_then(|text| Timestamp::parse(&text).ok())
+            super::text_variable("LYCHGATE_TEST_NOW").and_then(|text| Timestamp::parse(&text).ok())
         {
             return fixed;
         }

@@ -121,7 +121,9 @@ impl Found {
         if row.task_attempt_retired_by.is_some() {
             return false;
         }
-        let over = row.phase() == Phase::Settled || row.task_status == TaskStatus::Reported;
+        let reported =
+            row.task_status == TaskStatus::Reported && row.phase() == Phase::Open && !row.is_live();
+        let over = row.phase() == Phase::Settled || reported;
         let quiet = age_seconds(&row.updated_at, &context.now()).is_none_or(|age| age >= STUCK_SECONDS);
         self.classified.outcome == Outcome::Indeterminate || (!over && quiet)
     }
@@ -189,7 +191,7 @@ fn about_work(row: &Row, context: &Context) -> Map<String, Value> {
         value
     };
     let waiting: Vec<Value> = row.waiting_sends().map(|send| aged(json!({
-        "sendId": send.send_id, "attemptId": send.attempt_id, "state": send.state, "label": send.label, "since": send.since,
+        "sendId": send.send_id, "attemptId": send.attempt_id, "state": send.state.as_str(), "label": send.label, "since": send.since,
     }))).collect();
     crate::facts! {
         "live": row.is_live(),

@@ -7,13 +7,13 @@ use crate::protocol::verdict::Refusal;
 use crate::state::process::describe;
 
 use super::context::Context;
-use super::failure::Failure;
 
 /// What a call without `--owner-pid` is told: the parent process is never taken for the owner.
 pub(crate) const NO_PID_HINT: &str = "without --owner-pid nobody can prove later that the owner died; pass the pid of the process that does the work";
 
-/// The owner record given, if any of it was.
-pub(crate) fn owner(context: &Context, args: &OwnerArgs) -> Result<Option<Owner>, Failure> {
+/// The owner record given, if any of it was. It is looked at before the call is known to be new, so a refusal
+/// is only given once it is: a repeated call must get its first answer after that process is gone.
+pub(crate) fn owner(context: &Context, args: &OwnerArgs) -> Result<Option<Owner>, Box<Refusal>> {
     if args.owner.is_none() && args.owner_pid.is_none() {
         return Ok(None);
     }
@@ -25,12 +25,12 @@ pub(crate) fn owner(context: &Context, args: &OwnerArgs) -> Result<Option<Owner>
 }
 
 /// The record of a process. One that cannot be read now is refused: it could never be proven dead.
-pub(crate) fn process(context: &Context, pid: u32) -> Result<ProcessRef, Failure> {
+pub(crate) fn process(context: &Context, pid: u32) -> Result<ProcessRef, Box<Refusal>> {
     describe(pid, &context.here).map_err(|error| {
         let refusal =
             Refusal::new(Code::OwnerPidUnreadable, format!("process {pid} cannot be recorded: {error}"))
                 .hint("pass the pid of a running process of this machine, or leave --owner-pid out");
-        Failure::Refused(Box::new(refusal))
+        Box::new(refusal)
     })
 }
 

@@ -1,46 +1,57 @@
 //! `recover`: the pass after a restart. It does what may be done without guessing, and lists the rest.
 
-use std::time::Duration;
-
 use serde_json::{Value, json};
 
-use crate::answer::Answer;
+use crate::answer::{Answer, escaped};
 use crate::cli::RecoverArgs;
 use crate::protocol::codes::{Code, Exit};
 use crate::protocol::ids::Name;
 use crate::protocol::recovery::{Recovery, RecoverySight, recover};
+use crate::protocol::requests::Seen;
 use crate::protocol::row::Row;
-use crate::protocol::verdict::{Call, OwnerLife};
-use crate::state::{Access, LockPlan, LockWait, StateError, Store, Transaction, Writes};
+use crate::protocol::verdict::{Call, Facts, OwnerLife, ReceiptDue, Said};
+use crate::state::{Access, LockPlan, LockWait, StateError, Store, Transaction, Writes, user};
 
 use super::context::Context;
 use super::evidence;
-use super::failure::Failure;
-use super::transact::{commit, no_task, receipts};
+use super::failure::{Failure, chain};
+use super::transact::{Grant, commit, digest, no_task, receipts, record, rewrite};
 
 pub(crate) fn run(context: &Context, args: &RecoverArgs) -> Result<Answer, Failure> {
-    let store = Store::open(&context.root, Access::Write)?;
+    let store = match Store::open(&context.root, Access::Change) {
+        // A pass at every start of a machine must not fail where nothing was ever reserved.
+        Err(StateError::NoRoot { .. }) if args.tasks.is_empty() => {
+            let message = "0 task(s) recovered, 0 left alone, 0 at work";
+            let none = || Vec::<Value>::new();
+            let answer = Answer::new(context.command, Code::Recovered, message);
+            return Ok(answer.field("recovered", none()).field("left", none()).field("atWork", 0));
+        }
+        opened => opened?,
+    };
+    for task in &args.tasks {
+        store.read_task(task)?.ok_or_else(|| no_task(task))?;
+    }
+    let unproven = if args.unproven { "unproven" } else { "" };
     let mut pass = Pass {
         context,
         store: &store,
         unproven: args.unproven,
+        digest: digest(&["recover", unproven]),
         done: Vec::new(),
         left: Vec::new(),
         n_at_work: 0,
+        worst: None,
     };
     if args.tasks.is_empty() {
+        store.sweep();
         for entry in store.tasks()? {
             match entry.doc {
-                Ok(document) => pass.visit(&document.row.task_id)?,
-                Err(error) => pass.left.push(json!({
-                    "folder": entry.folder, "reasonCode": error.code().as_str(), "why": super::failure::chain(&error),
-                })),
+                Ok(document) => pass.visit(&document.row.task_id),
+                Err(error) => pass.leave(&entry.folder, error),
             }
         }
     } else {
-        for task in &args.tasks {
-            pass.visit(task)?;
-        }
+        args.tasks.iter().for_each(|task| pass.visit(task));
     }
     Ok(pass.answer(args.strict))
 }
@@ -49,25 +60,55 @@ struct Pass<'a> {
     context: &'a Context,
     store: &'a Store,
     unproven: bool,
+    digest: String,
     done: Vec<Value>,
     left: Vec<Value>,
     n_at_work: usize,
+    /// The failure that the exit status must tell: a change that is not proven durable, or an I/O error.
+    worst: Option<StateError>,
 }
 
 impl Pass<'_> {
-    /// One task. A row somebody else holds is at work right now, so the pass leaves it and goes on.
-    fn visit(&mut self, task: &Name) -> Result<(), Failure> {
-        let plan = LockPlan { shared: Vec::new(), exclusive: vec![task.clone()] };
-        let transaction = match self.store.begin(&plan, LockWait(self.lock_wait())) {
-            Ok(transaction) => transaction,
-            Err(StateError::Busy { .. }) => {
-                self.left.push(json!({ "taskId": task, "reasonCode": Code::Busy.as_str(),
-                                       "why": "another call holds its row right now" }));
-                return Ok(());
+    /// One task. What goes wrong with it is told, and the pass goes on with the others.
+    fn visit(&mut self, task: &Name) {
+        if let Err(failure) = self.try_visit(task) {
+            match failure {
+                Failure::State(error) => self.leave(task.as_str(), error),
+                other => {
+                    let answer = other.into_answer(self.context.command);
+                    self.left.push(
+                        json!({ "taskId": task, "reasonCode": answer.code.as_str(), "why": answer.message }),
+                    );
+                }
             }
-            Err(error) => return Err(error.into()),
+        }
+    }
+
+    fn leave(&mut self, task: &str, error: StateError) {
+        let why = match &error {
+            StateError::Busy { .. } => "another call holds its row right now".to_owned(),
+            error => chain(error),
         };
+        self.left.push(json!({ "taskId": task, "reasonCode": error.code().as_str(), "why": why }));
+        let weight = |error: &StateError| match error.code().exit() {
+            Exit::Uncertain => 2,
+            Exit::Io | Exit::Internal => 1,
+            _ => 0,
+        };
+        if weight(&error) > self.worst.as_ref().map_or(0, weight) {
+            self.worst = Some(error);
+        }
+    }
+
+    fn try_visit(&mut self, task: &Name) -> Result<(), Failure> {
+        let plan = LockPlan { shared: Vec::new(), exclusive: vec![task.clone()] };
+        let transaction = self.store.begin(&plan, LockWait(self.context.lock_wait))?;
         let row = transaction.row(task).cloned().ok_or_else(|| no_task(task))?;
+        if let Seen::Before(record) = row.requests.seen(&self.context.request_id, &self.digest) {
+            let told = record.answer.get("facts").cloned().unwrap_or_default();
+            self.done.push(told);
+            return Ok(rewrite(self.context, &transaction, task)?);
+        }
         let sight = self.sight(&row)?;
         let call = Call {
             command: self.context.command,
@@ -75,25 +116,23 @@ impl Pass<'_> {
             now: self.context.now(),
         };
         match recover(&row, &sight, &call) {
-            Recovery::Fine => Ok(()),
-            Recovery::AtWork => {
-                self.n_at_work += 1;
-                Ok(())
-            }
-            Recovery::Left { why, words } => {
-                self.left.push(json!({ "taskId": task, "attemptId": row.task_attempt_id,
-                    "taskStatus": row.task_status.as_str(), "reasonCode": why.as_str(), "why": words,
-                    "ownerAlive": sight.owner_life.as_str(), "owed": row.owed() }));
-                Ok(())
-            }
+            Recovery::Fine => {}
+            Recovery::AtWork => self.n_at_work += 1,
+            Recovery::Left { why, words } => self.left.push(json!({
+                "taskId": task, "attemptId": row.task_attempt_id, "taskStatus": row.task_status.as_str(),
+                "reasonCode": why.as_str(), "why": words, "ownerAlive": sight.owner_life.as_str(),
+                "owed": row.owed(),
+            })),
             Recovery::Change { row: next, receipt, did, words } => {
-                self.commit(transaction, *next, receipts(receipt), did, words, &row)
+                let told = crate::facts! {
+                    "taskId": task, "did": did, "why": words, "from": row.state_word(), "to": next.state_word(),
+                    "attemptId": next.task_attempt_id, "previousAttemptId": row.task_attempt_id,
+                    "receipt": receipt.as_ref().map(|due| due.receipt.source.as_str()),
+                };
+                self.commit(transaction, *next, receipt, told)?;
             }
         }
-    }
-
-    fn lock_wait(&self) -> Duration {
-        self.context.lock_wait
+        Ok(())
     }
 
     fn sight(&self, row: &Row) -> Result<RecoverySight, Failure> {
@@ -110,6 +149,7 @@ impl Pass<'_> {
             owner_life: evidence::owner_life(self.context, self.store, row).0,
             dead_debts,
             named_unproven: self.unproven,
+            by: user(),
             fresh: self.context.fresh_attempt()?,
         })
     }
@@ -117,34 +157,36 @@ impl Pass<'_> {
     fn commit(
         &mut self,
         transaction: Transaction<'_>,
-        next: Row,
-        receipts: Vec<crate::state::ReceiptWrite>,
-        did: &str,
-        words: &str,
-        before: &Row,
+        mut next: Row,
+        receipt: Option<Box<ReceiptDue>>,
+        told: Facts,
     ) -> Result<(), Failure> {
-        self.done.push(json!({
-            "taskId": next.task_id, "did": did, "why": words, "from": before.state_word(), "to": next.state_word(),
-            "attemptId": next.task_attempt_id, "previousAttemptId": before.task_attempt_id,
-            "receipt": receipts.first().map(|write| write.receipt.source.as_str()),
-        }));
-        commit(self.context, transaction, Writes { rows: vec![next], receipts, report: None })?;
+        let said = Said { code: Code::Recovered, message: String::new(), facts: told };
+        next.remember(record(self.context, &self.digest, &said, &Grant::default()));
+        commit(
+            self.context,
+            transaction,
+            Writes { rows: vec![next], receipts: receipts(receipt), report: None },
+        )?;
+        self.done.push(Value::Object(said.facts));
         Ok(())
     }
 
     fn answer(self, strict: bool) -> Answer {
         let (n_done, n_left) = (self.done.len(), self.left.len());
         let message = format!("{n_done} task(s) recovered, {n_left} left alone, {} at work", self.n_at_work);
-        let mut answer = if strict && n_left > 0 {
-            Answer::new(self.context.command, Code::RecoveryIncomplete, message)
-        } else {
-            Answer::new(self.context.command, Code::Recovered, message)
+        let (code, message) = match &self.worst {
+            Some(error) => (error.code(), format!("{message}; {}", chain(error))),
+            None if strict && n_left > 0 => (Code::RecoveryIncomplete, message),
+            None => (Code::Recovered, message),
         };
+        let mut answer = Answer::new(self.context.command, code, message);
         if n_left > 0 {
             answer.hint =
                 Some("each of these says what is missing: lychgate inspect TASK --explain".to_owned());
         }
-        answer.body = (answer.exit() == Exit::Done).then(|| self.told(&answer.message));
+        // What was left is said to people, too, where the exit status refuses it.
+        answer.body = Some(self.told(&answer.message));
         answer.fields.insert("recovered".to_owned(), Value::Array(self.done));
         answer.fields.insert("left".to_owned(), Value::Array(self.left));
         answer.fields.insert("atWork".to_owned(), json!(self.n_at_work));
@@ -153,8 +195,8 @@ impl Pass<'_> {
 
     fn told(&self, summary: &str) -> String {
         use std::fmt::Write as _;
-        let text =
-            |value: &Value, key: &str| value.get(key).and_then(Value::as_str).unwrap_or("?").to_owned();
+        // A folder's name and a path may hold a line feed, which a body keeps.
+        let text = |value: &Value, key: &str| escaped(value.get(key).and_then(Value::as_str).unwrap_or("?"));
         let mut told = format!("{summary}\n");
         for done in &self.done {
             // Writing to a String cannot fail.
@@ -162,13 +204,8 @@ impl Pass<'_> {
                 writeln!(told, "  {}: {} ({})", text(done, "taskId"), text(done, "did"), text(done, "why"));
         }
         for left in &self.left {
-            let _ = writeln!(
-                told,
-                "  {}: left alone, {} ({})",
-                text(left, "taskId"),
-                text(left, "reasonCode"),
-                text(left, "why")
-            );
+            let (task, reason) = (text(left, "taskId"), text(left, "reasonCode"));
+            let _ = writeln!(told, "  {task}: left alone, {reason} ({})", text(left, "why"));
         }
         told
     }

@@ -8,6 +8,7 @@ use crate::protocol::codes::Code;
 use crate::protocol::ids::{AttemptId, Name};
 use crate::protocol::report::{Publication, Publishing, publish};
 use crate::protocol::requests::Seen;
+use crate::protocol::row::ReportRef;
 use crate::protocol::verdict::{Call, Refusal, Said};
 use crate::state::{
     Access, Document, Evidence, LockPlan, ReportInputError, ReportMeta, ReportText, ReportWrite, Store,
@@ -27,7 +28,7 @@ pub(crate) fn run(context: &Context, args: &ReportArgs) -> Result<Answer, Failur
     let attempt = context
         .attempt_or_environment(args.attempt.as_ref(), &task)?
         .ok_or_else(|| Failure::usage("--attempt is missing, and LYCHGATE_ATTEMPT is not set"))?;
-    let store = Store::open(&context.root, Access::Write)?;
+    let store = Store::open(&context.root, Access::Change)?;
     let keys = worker_keys(&store, &args.token, context, &task)?;
     // The text is read in full before any lock is taken: whoever writes it may be slow.
     let text = read(&store, args.file.as_ref())?;
@@ -108,7 +109,11 @@ impl Job<'_> {
             request_id: self.context.request_id.clone(),
             now: meta.at.clone(),
         };
-        self.commit(transaction, publish(&document.row, &publication, self.keys, &call), meta, text, &digest)
+        let publishing = publish(&document.row, &publication, self.keys, &call);
+        if let Publishing::Already(_) = &publishing {
+            self.rest_on_report(&transaction, &document)?;
+        }
+        self.commit(transaction, publishing, meta, text, &digest)
     }
 
     fn commit(
@@ -124,8 +129,11 @@ impl Job<'_> {
             Publishing::Accept { mut row, said } => {
                 row.remember(transact::record(self.context, digest, &said, &Grant::default()));
                 let report = Some(ReportWrite { meta, text, late: false });
-                let writes = Writes { rows: vec![*row], receipts: Vec::new(), report };
-                transact::commit(self.context, transaction, writes)?;
+                transact::commit(
+                    self.context,
+                    transaction,
+                    Writes { rows: vec![*row], receipts: Vec::new(), report },
+                )?;
                 Ok(self.with_path(self.answer(said), &parent))
             }
             Publishing::Already(said) => {
@@ -136,14 +144,26 @@ impl Job<'_> {
                 match row {
                     Some(row) => {
                         let report = Some(ReportWrite { meta, text, late: true });
-                        let writes = Writes { rows: vec![*row], receipts: Vec::new(), report };
-                        transact::commit(self.context, transaction, writes)?;
+                        transact::commit(
+                            self.context,
+                            transaction,
+                            Writes { rows: vec![*row], receipts: Vec::new(), report },
+                        )?;
                     }
                     None => transact::rewrite(self.context, &transaction, &self.task)?,
                 }
                 Err(Failure::Refused(refusal))
             }
         }
+    }
+
+    /// That this attempt has reported is answered again only as long as its report is there and whole.
+    fn rest_on_report(&self, transaction: &Transaction<'_>, document: &Document) -> Result<(), Failure> {
+        let published = |report: &&ReportRef| report.attempt_id.as_ref() == Some(&self.attempt);
+        let Some(report) = document.row.reports.iter().find(published) else { return Ok(()) };
+        found(&self.task, self.store.read_report(document, report), "the report file is missing")?;
+        let parent = &document.row.parent_workspace_id;
+        Ok(transaction.sync_report(parent, &self.task, Some(&self.attempt))?)
     }
 
     fn answer(&self, said: Said) -> Answer {
@@ -189,6 +209,10 @@ fn show(context: &Context, args: &ReportArgs, task: &Name) -> Result<Answer, Fai
 fn show_late(store: &Store, document: &Document, text: &mut Vec<u8>) -> Result<(), Failure> {
     let row = &document.row;
     let late = store.late_reports(document).map_err(|why| unreadable(&row.task_id, &why))?;
+    if (late.len() as u64) < row.late_reports {
+        let why = format!("{} late reports were kept, and {} are there", row.late_reports, late.len());
+        return Err(unreadable(&row.task_id, &why));
+    }
     if late.is_empty() {
         return Err(nothing(&row.task_id, "has no late report"));
     }

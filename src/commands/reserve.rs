@@ -1,5 +1,6 @@
 //! `reserve`: a new task, queued, with a fresh proven attempt; or the replacement of a retired one.
 
+use std::collections::HashSet;
 use std::path::Path;
 
 use serde_json::json;
@@ -9,16 +10,17 @@ use crate::cli::ReserveArgs;
 use crate::protocol::codes::Code;
 use crate::protocol::ids::{AttemptId, InvalidId, Name, Nonce};
 use crate::protocol::requests::Seen;
-use crate::protocol::reservation::{self, Reserve, Reserved};
+use crate::protocol::reservation::{self, Reserve, Reserved, Spending};
 use crate::protocol::row::{Extra, Row, WorkflowTask};
 use crate::protocol::verdict::{Call, Refusal};
 use crate::state::{Access, LockPlan, StateError, Store, TokenFile, Transaction, Writes};
 
 use super::context::Context;
+use super::evidence;
 use super::failure::Failure;
 use super::owner::{owner, pid_hint};
 use super::tokens::Keys;
-use super::transact::{self, Grant, begin, digest, no_task, root_first, stopped_ancestor};
+use super::transact::{self, Grant, begin, digest, lineage_up, no_task, stopped_ancestor};
 
 pub(crate) fn run(context: &Context, args: &ReserveArgs) -> Result<Answer, Failure> {
     let store = Store::open(&context.root, Access::Write)?;
@@ -78,11 +80,14 @@ impl Job<'_> {
     fn round(&self) -> Result<Answer, Failure> {
         let old = self.args.replaces.as_ref().map(|old| self.read_old(old)).transpose()?;
         let place = self.place(old.as_ref())?;
-        let task = self.name(&place)?;
-        let plan = LockPlan {
-            shared: root_first(&place.parent, &place.ancestors),
-            exclusive: std::iter::once(task.clone()).chain(self.args.replaces.clone()).collect(),
-        };
+        let task = self.name(&place, old.as_ref())?;
+        let mut shared = lineage_up(self.store, &place.parent, &place.ancestors)?;
+        shared.reverse();
+        if shared.contains(&task) {
+            return Err(Failure::usage(format!("`{task}` cannot be an ancestor of itself")));
+        }
+        let exclusive = std::iter::once(task.clone()).chain(self.args.replaces.clone()).collect();
+        let plan = LockPlan { shared, exclusive };
         let refuse = || self.refuse_unlocked(&task);
         let transaction = begin(self.context, self.store, &plan, &refuse)?;
         if let Some(answer) = self.answered_before(&transaction, &task) {
@@ -102,11 +107,7 @@ impl Job<'_> {
             fresh: fresh.clone(),
         };
         let reserved = self.judge(&transaction, &request, &plan.shared)?;
-        for ancestor in &plan.shared {
-            if transaction.row(ancestor).is_some() {
-                transaction.sync_row(ancestor)?;
-            }
-        }
+        transact::sync_rows(&transaction, &plan.shared)?;
         self.commit(transaction, reserved, &fresh)
     }
 
@@ -145,9 +146,14 @@ impl Job<'_> {
     /// A parent that is a task itself knows its own ancestors.
     fn ancestors(&self, parent: &Name) -> Result<Vec<Name>, Failure> {
         let Some(row) = self.store.read_task(parent)?.map(|document| document.row) else {
-            return Ok(self.args.ancestors.clone());
+            let mut line = std::iter::once(parent).chain(&self.args.ancestors);
+            let mut seen = HashSet::new();
+            return match line.find(|name| !seen.insert(*name)) {
+                Some(twice) => Err(Failure::usage(format!("the ancestor `{twice}` is named twice"))),
+                None => Ok(self.args.ancestors.clone()),
+            };
         };
-        let known: Vec<Name> = std::iter::once(row.parent_workspace_id).chain(row.ancestors).collect();
+        let known = lineage_up(self.store, &row.parent_workspace_id, &row.ancestors)?;
         if self.args.ancestors.is_empty() || self.args.ancestors == known {
             return Ok(known);
         }
@@ -172,9 +178,12 @@ impl Job<'_> {
     }
 
     /// The given name, or the first free `<run>.<step>.<n>`; a name this very call made before counts as free.
-    fn name(&self, place: &Place) -> Result<Name, Failure> {
+    fn name(&self, place: &Place, old: Option<&Row>) -> Result<Name, Failure> {
         if let Some(task) = &self.args.task {
             return Ok(task.clone());
+        }
+        if let (Some(old), None) = (old, &place.workflow_task) {
+            return Err(reservation::not_claimed(old).into());
         }
         let step = place.workflow_task.as_ref().ok_or_else(|| Failure::usage("no task is named"))?;
         for n in 1_u64.. {
@@ -239,9 +248,12 @@ impl Job<'_> {
         let reserved = match &self.args.replaces {
             None => reservation::reserve(existing, request, &call)?,
             Some(old) => {
-                let old = transaction.row(old).ok_or_else(|| no_task(old))?;
+                let old = transaction.document(old).ok_or_else(|| no_task(old))?;
+                let reports = evidence::reports(self.store, old);
+                let old = &old.row;
                 let nonce = self.args.nonce.as_deref().and_then(|text| Nonce::parse(text).ok());
-                reservation::replace(existing, old, nonce.as_ref(), request, &call)?
+                let spending = Spending { nonce: nonce.as_ref(), reports: &reports };
+                reservation::replace(existing, old, &spending, request, &call)?
             }
         };
         if let Some(ancestor) = stopped_ancestor(transaction, ancestors) {
@@ -251,13 +263,6 @@ impl Job<'_> {
             return Err(Failure::Refused(Box::new(refusal)));
         }
         Ok(reserved)
-    }
-
-    /// A token whose attempt was certainly never committed is of no use to anybody.
-    fn take_back(&self, token_file: Option<&Path>, error: &StateError) {
-        if let (Some(path), false) = (token_file, matches!(error, StateError::Uncertain { .. })) {
-            TokenFile::take_back(path, self.context.request_id.as_str());
-        }
     }
 
     fn commit(
@@ -296,10 +301,17 @@ impl Job<'_> {
                 Ok(answer)
             }
             Err(error) => {
-                self.take_back(token_file, &error);
+                take_back(self.context, token_file, &error);
                 Err(error.into())
             }
         }
+    }
+}
+
+/// A token whose attempt was certainly never committed is of no use to anybody.
+fn take_back(context: &Context, token_file: Option<&Path>, error: &StateError) {
+    if let (Some(path), false) = (token_file, matches!(error, StateError::Uncertain { .. })) {
+        TokenFile::take_back(path, context.request_id.as_str());
     }
 }
 

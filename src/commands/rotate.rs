@@ -6,7 +6,7 @@ use crate::protocol::codes::Code;
 use crate::protocol::ids::AttemptId;
 use crate::protocol::rotation::{self, Around, Expect, Rotate, RotateAs};
 use crate::protocol::verdict::Said;
-use crate::state::{Access, Store, TokenFile};
+use crate::state::{Access, Store, TokenFile, user};
 
 use super::context::Context;
 use super::failure::Failure;
@@ -15,15 +15,17 @@ use super::tokens::Keys;
 use super::transact::{Ancestors, Grant, TaskCall, digest};
 
 pub(crate) fn run(context: &Context, args: &RotateArgs) -> Result<Answer, Failure> {
-    let store = Store::open(&context.root, Access::Write)?;
+    let store = Store::open(&context.root, Access::Change)?;
     let keys = Keys::read_if_there(&store, &args.token)?;
-    let request = Rotate {
+    let fresh = context.fresh_attempt()?;
+    let request = owner(context, &args.owner).map(|owner| Rotate {
         kind: kind(args.kind),
         expect: args.expect.as_ref().map(|e| Expect { attempt: e.attempt.clone(), epoch: e.epoch }),
-        owner: owner(context, &args.owner)?,
+        by: args.owner.owner.as_ref().map_or_else(user, ToString::to_string),
+        owner,
         unproven: args.unproven,
-        fresh: context.fresh_attempt()?,
-    };
+        fresh: fresh.clone(),
+    });
     let call = TaskCall {
         context,
         store: &store,
@@ -34,7 +36,7 @@ pub(crate) fn run(context: &Context, args: &RotateArgs) -> Result<Answer, Failur
     };
     // A new token lies synced beside its place before the commit, and takes the place after it: the old token
     // is never lost to a refused rotation, nor the new one to a full disk.
-    let staged = stage(args, &keys, &request.fresh)?;
+    let staged = stage(args, &keys, &fresh)?;
     let answer = call.run(
         &|row, sight, call| {
             let around = Around {
@@ -43,7 +45,7 @@ pub(crate) fn run(context: &Context, args: &RotateArgs) -> Result<Answer, Failur
                 receipt: sight.receipt(),
                 stopped_ancestor: sight.stopped_ancestor(),
             };
-            rotation::rotate(row, &request, &around, call)
+            rotation::rotate(row, request.as_ref().map_err(Clone::clone)?, &around, call)
         },
         &grant,
     )?;
@@ -81,7 +83,7 @@ fn wish(args: &RotateArgs) -> String {
 fn grant(said: &Said) -> Grant {
     let fact = |key: &str| said.facts.get(key);
     let owned = fact("owned").and_then(serde_json::Value::as_bool).unwrap_or(false);
-    let fresh = said.code == Code::Rotated || fact("previousAttemptId").is_some();
+    let fresh = said.code == Code::Rotated || said.facts.contains_key("previousAttemptId");
     let attempt = fact("attemptId").and_then(|id| id.as_str()).and_then(|id| AttemptId::parse(id).ok());
     Grant {
         tokens_of: attempt.filter(|_| owned && fresh),

@@ -27,7 +27,7 @@ pub(crate) fn run(context: &Context, args: &SettleArgs) -> Result<Answer, Failur
         Wish::Attempt => context.attempt_or_environment(args.attempt.as_ref(), &task)?,
         Wish::Turn(_) | Wish::Send(..) | Wish::Cleanup(_) => args.attempt.clone(),
     };
-    let store = Store::open(&context.root, Access::Write)?;
+    let store = Store::open(&context.root, Access::Change)?;
     let keys = worker_keys(&store, &args.token, context, &task)?;
     let parent_only = args.receipt == ReceiptCopies::ParentOnly;
     let request = SettleAttempt { attempt: guard, source: args.source, parent_only };
@@ -51,11 +51,18 @@ pub(crate) fn run(context: &Context, args: &SettleArgs) -> Result<Answer, Failur
     };
     let close = args.close.then_some(&request);
     call.run(
-        &|row, _, call| match &wish {
-            Wish::Turn(turn) => settlement::settle_turn(row, turn, close, &keys, call),
-            Wish::Send(send, disposal) => settlement::settle_send(row, send, *disposal, &keys, call),
-            Wish::Cleanup(cleanup) => settlement::settle_cleanup(row, cleanup, call),
-            Wish::Attempt => settlement::settle_attempt(row, &request, &keys, call),
+        &|row, _, call| {
+            // Whatever is settled: an attempt that was named must be the current one.
+            if let Some(attempt) = &request.attempt {
+                row.refuse_stale(attempt)?;
+            }
+            let row = &*settlement::with_copies(row, parent_only);
+            match &wish {
+                Wish::Turn(turn) => settlement::settle_turn(row, turn, close, &keys, call),
+                Wish::Send(send, disposal) => settlement::settle_send(row, send, *disposal, &keys, call),
+                Wish::Cleanup(cleanup) => settlement::settle_cleanup(row, cleanup, call),
+                Wish::Attempt => settlement::settle_attempt(row, &request, &keys, call),
+            }
         },
         &|_| Grant::default(),
     )
@@ -63,6 +70,9 @@ pub(crate) fn run(context: &Context, args: &SettleArgs) -> Result<Answer, Failur
 
 fn wish(args: &SettleArgs) -> Result<Wish, Failure> {
     Ok(match (&args.turn, &args.send, &args.cleanup) {
+        (Some(_), _, _) if args.source.is_some() && !args.close => {
+            return Err(Failure::usage("--source names why an attempt ends: with --turn it needs --close"));
+        }
         (Some(turn), _, _) => Wish::Turn(turn.clone()),
         (None, Some(send), _) => {
             let end =

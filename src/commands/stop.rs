@@ -6,34 +6,42 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::answer::Answer;
-use crate::cli::{ReceiptCopies, StopArgs};
+use crate::cli::{CleanupArg, ReceiptCopies, StopArgs};
 use crate::protocol::codes::{Code, Exit};
 use crate::protocol::ids::{AttemptId, Name};
+use crate::protocol::row::Row;
 use crate::protocol::settlement::ClosingWords;
-use crate::protocol::state::Phase;
 use crate::protocol::stop::{self, NamedCleanup, Stop};
+use crate::protocol::verdict::Refusal;
 use crate::state::{Access, Store};
 
 use super::context::Context;
 use super::failure::Failure;
 use super::owner::process;
 use super::tokens::Keys;
-use super::transact::{Ancestors, Grant, NOT_YET, TaskCall, digest};
+use super::transact::{Ancestors, Grant, TaskCall, digest};
 
 pub(crate) fn run(context: &Context, args: &StopArgs) -> Result<Answer, Failure> {
     let tasks = match args.tasks.as_slice() {
         [] => vec![context.task_or_environment(None)?],
         tasks => tasks.to_vec(),
     };
-    let store = Store::open(&context.root, Access::Write)?;
+    let store = Store::open(&context.root, Access::Change)?;
     let keys = Keys::without_token(&store)?;
     let job = Job { context, store: &store, keys: &keys, args };
-    let mut answers: Vec<(Name, Answer)> = Vec::new();
+    let mut answers: Vec<(String, Answer)> = Vec::new();
     for task in &tasks {
-        answers.push((task.clone(), job.stop(task)));
+        answers.push((task.to_string(), job.stop(task, Part::Named)));
     }
     if args.tree {
-        job.stop_descendants(&tasks, &mut answers)?;
+        let meant = tasks.iter().zip(&answers).filter(|(_, (_, answer))| stands(answer));
+        let meant: Vec<Name> = meant.map(|(task, _)| task.clone()).collect();
+        let n_named = answers.len();
+        job.stop_descendants(&meant, &mut answers)?;
+        // A workspace that is no task itself is stopped by stopping everything below it.
+        if answers.len() > n_named {
+            answers.retain(|(_, answer)| answer.code != Code::NoTaskRecord);
+        }
     }
     if let Some(wait) = args.wait {
         job.wait(&mut answers, wait)?;
@@ -48,21 +56,37 @@ struct Job<'a> {
     args: &'a StopArgs,
 }
 
+/// How a task came to be stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Part {
+    /// It was named: the guard and the cleanups of the call are about it.
+    Named,
+    /// It lies below one that was.
+    Below,
+}
+
+/// Whether what lies below a named task is stopped with it: not where a rule said no, for then this tree was
+/// not meant. A workspace that is no task may have tasks below it.
+fn stands(answer: &Answer) -> bool {
+    !matches!(answer.exit(), Exit::Refused | Exit::Usage) || answer.code == Code::NoTaskRecord
+}
+
 impl Job<'_> {
-    fn stop(&self, task: &Name) -> Answer {
-        self.try_stop(task).unwrap_or_else(|failure| failure.into_answer(self.context.command))
+    fn stop(&self, task: &Name, part: Part) -> Answer {
+        self.try_stop(task, part).unwrap_or_else(|failure| failure.into_answer(self.context.command))
     }
 
-    fn try_stop(&self, task: &Name) -> Result<Answer, Failure> {
-        let attempt = self.context.attempt_or_environment(self.args.attempt.as_ref(), task)?;
-        let request = self.request(attempt)?;
-        let cleanups: Vec<String> = self
-            .args
-            .cleanups
-            .0
-            .iter()
-            .map(|cleanup| format!("{}/{:?}", cleanup.name, cleanup.owner_pid))
-            .collect();
+    fn try_stop(&self, task: &Name, part: Part) -> Result<Answer, Failure> {
+        let (attempt, cleanups) = match part {
+            Part::Named => {
+                let guard = self.context.attempt_or_environment(self.args.attempt.as_ref(), task)?;
+                (guard, self.args.cleanups.0.as_slice())
+            }
+            Part::Below => (None, [].as_slice()),
+        };
+        let request = self.request(attempt.clone(), cleanups)?;
+        let cleanups: Vec<String> =
+            cleanups.iter().map(|cleanup| format!("{}/{:?}", cleanup.name, cleanup.owner_pid)).collect();
         let call = TaskCall {
             context: self.context,
             store: self.store,
@@ -72,80 +96,102 @@ impl Job<'_> {
             digest: digest(&[
                 "stop",
                 task.as_str(),
-                request.attempt.as_ref().map_or("", AttemptId::as_str),
+                attempt.as_ref().map_or("", AttemptId::as_str),
                 self.args.reason.as_deref().unwrap_or_default(),
                 self.args.failure.as_deref().unwrap_or_default(),
                 &cleanups.join("\n"),
+                if self.args.receipt == ReceiptCopies::ParentOnly { "parent-only" } else { "" },
             ]),
         };
-        call.run(&|row, _, call| stop::stop(row, &request, call), &|_| Grant::default())
-    }
-
-    fn request(&self, attempt: Option<AttemptId>) -> Result<Stop, Failure> {
-        let mut cleanups = Vec::new();
-        for cleanup in &self.args.cleanups.0 {
-            cleanups.push(NamedCleanup {
-                id: self.context.fresh_cleanup()?,
-                name: cleanup.name.to_string(),
-                process: cleanup.owner_pid.map(|pid| process(self.context, pid)).transpose()?,
-            });
-        }
-        Ok(Stop {
-            attempt,
-            words: ClosingWords {
-                reason: self.args.reason.clone(),
-                failure: self.args.failure.clone(),
-                source: None,
-                parent_only: self.args.receipt == ReceiptCopies::ParentOnly,
-            },
-            cleanups,
+        call.run(&|row, _, call| stop::stop(row, request.as_ref().map_err(Clone::clone)?, call), &|_| {
+            Grant::default()
         })
     }
 
+    /// The request; or the refusal of a debtor that cannot be recorded, which only a new call is told.
+    fn request(
+        &self,
+        attempt: Option<AttemptId>,
+        named: &[CleanupArg],
+    ) -> Result<Result<Stop, Box<Refusal>>, Failure> {
+        let mut cleanups = Vec::new();
+        for cleanup in named {
+            let process = match cleanup.owner_pid.map(|pid| process(self.context, pid)).transpose() {
+                Ok(process) => process,
+                Err(refusal) => return Ok(Err(refusal)),
+            };
+            let id = self.context.fresh_cleanup()?;
+            cleanups.push(NamedCleanup { id, name: cleanup.name.to_string(), process });
+        }
+        let words = ClosingWords {
+            reason: self.args.reason.clone(),
+            failure: self.args.failure.clone(),
+            source: None,
+            parent_only: self.args.receipt == ReceiptCopies::ParentOnly,
+        };
+        Ok(Ok(Stop { attempt, words, cleanups }))
+    }
+
     /// Stops everything below the tasks, nearest to the root first, until a look finds nothing new: a child
-    /// reserved meanwhile was reserved before its ancestor's Stop, and none can be after it.
-    fn stop_descendants(&self, roots: &[Name], answers: &mut Vec<(Name, Answer)>) -> Result<(), Failure> {
-        let mut done: HashSet<Name> = roots.iter().cloned().collect();
+    /// reserved meanwhile was reserved before its ancestor's Stop, and none can be after it. A row that cannot
+    /// be read may be a descendant, so it is told and not passed over.
+    fn stop_descendants(&self, roots: &[Name], answers: &mut Vec<(String, Answer)>) -> Result<(), Failure> {
+        let mut below: HashSet<Name> = roots.iter().cloned().collect();
+        let mut done = below.clone();
         loop {
-            let mut found: Vec<(usize, Name)> = Vec::new();
+            let mut rows = Vec::new();
             for entry in self.store.tasks()? {
-                let Ok(document) = entry.doc else { continue };
-                let row = document.row;
-                let line = || std::iter::once(&row.parent_workspace_id).chain(&row.ancestors);
-                if !done.contains(&row.task_id) && line().any(|ancestor| roots.contains(ancestor)) {
-                    found.push((row.ancestors.len(), row.task_id));
+                match entry.doc {
+                    Ok(document) => rows.push(document.row),
+                    Err(error) if !answers.iter().any(|(task, _)| *task == entry.folder) => {
+                        let answer = Failure::from(error).into_answer(self.context.command);
+                        answers.push((entry.folder, answer));
+                    }
+                    Err(_) => {}
                 }
             }
-            if found.is_empty() {
+            while let Some(row) =
+                rows.iter().find(|row| !below.contains(&row.task_id) && is_below(row, &below))
+            {
+                below.insert(row.task_id.clone());
+            }
+            rows.retain(|row| below.contains(&row.task_id) && !done.contains(&row.task_id));
+            if rows.is_empty() {
                 return Ok(());
             }
-            found.sort();
-            for (_, task) in found {
-                answers.push((task.clone(), self.stop(&task)));
-                done.insert(task);
+            rows.sort_by(|a, b| (a.ancestors.len(), &a.task_id).cmp(&(b.ancestors.len(), &b.task_id)));
+            for row in rows {
+                answers.push((row.task_id.to_string(), self.stop(&row.task_id, Part::Below)));
+                done.insert(row.task_id);
             }
         }
     }
 
-    /// Waits, without a lock, until nothing is owed any more.
+    /// Waits, without a lock, until nothing of the stopped attempts is owed any more.
     #[allow(clippy::disallowed_methods, reason = "a wait ends by the clock, and grants nothing")]
-    fn wait(&self, answers: &mut [(Name, Answer)], wait: Duration) -> Result<(), Failure> {
+    fn wait(&self, answers: &mut [(String, Answer)], wait: Duration) -> Result<(), Failure> {
         let deadline = Instant::now() + wait;
-        for (task, answer) in answers.iter_mut().filter(|(_, answer)| answer.exit() == Exit::Done) {
+        for (task, answer) in answers.iter_mut().filter(|(_, answer)| is_stopping(answer)) {
+            let task = Name::parse(task).map_err(|error| Failure::internal(error.to_string()))?;
+            let stopped = answer.fields.get("attemptId").cloned();
             loop {
-                let Some(document) = self.store.read_task(task)? else { break };
+                let Some(document) = self.store.read_task(&task)? else { break };
                 let row = document.row;
+                let owed = row.owed_after(stopped.as_ref().and_then(Value::as_str));
+                let over = owed.is_empty();
                 answer.fields.insert("phase".to_owned(), json!(row.phase().as_str()));
-                answer.fields.insert("owed".to_owned(), json!(row.owed()));
-                if row.phase() != Phase::Closing {
-                    if answer.code == Code::Stopping || answer.code == Code::AlreadyStopping {
-                        answer.code = Code::Stopped;
-                        answer.message = format!("task `{task}` is stopped");
-                    }
+                answer.fields.insert("owed".to_owned(), json!(owed));
+                if over {
+                    answer.code = Code::Stopped;
+                    answer.message = format!("task `{task}` is stopped");
+                    let settled = row.settlement.as_ref().and_then(|settlement| settlement.settled.as_ref());
+                    answer
+                        .fields
+                        .insert("receipt".to_owned(), json!(settled.and_then(|settled| settled.receipt)));
                     break;
                 }
                 if Instant::now() >= deadline {
-                    answer.exit = Some(NOT_YET);
+                    answer.exit = Some(Exit::Pending);
                     break;
                 }
                 std::thread::sleep(POLL);
@@ -155,11 +201,20 @@ impl Job<'_> {
     }
 }
 
+fn is_stopping(answer: &Answer) -> bool {
+    matches!(answer.code, Code::Stopping | Code::AlreadyStopping)
+}
+
+/// Whether a row's recorded line of ancestors leads through one of these.
+fn is_below(row: &Row, above: &HashSet<Name>) -> bool {
+    above.contains(&row.parent_workspace_id) || row.ancestors.iter().any(|name| above.contains(name))
+}
+
 /// How often a waiting Stop looks.
 const POLL: Duration = Duration::from_millis(10);
 
 /// One task and no tree: its own answer. Else all answers in a list, and the worst exit status.
-fn joined(context: &Context, mut answers: Vec<(Name, Answer)>, tree: bool) -> Answer {
+fn joined(context: &Context, mut answers: Vec<(String, Answer)>, tree: bool) -> Answer {
     if !tree
         && answers.len() == 1
         && let Some((_, answer)) = answers.pop()
@@ -167,8 +222,7 @@ fn joined(context: &Context, mut answers: Vec<(Name, Answer)>, tree: bool) -> An
         return answer;
     }
     let worst = answers.iter().max_by_key(|(_, answer)| answer.exit());
-    let stopping =
-        answers.iter().any(|(_, answer)| matches!(answer.code, Code::Stopping | Code::AlreadyStopping));
+    let stopping = answers.iter().any(|(_, answer)| is_stopping(answer));
     let (code, exit) = match worst {
         Some((_, answer)) if !matches!(answer.exit(), Exit::Done | Exit::Pending) => {
             (answer.code, answer.exit())
@@ -177,20 +231,37 @@ fn joined(context: &Context, mut answers: Vec<(Name, Answer)>, tree: bool) -> An
         _ if stopping => (Code::Stopping, Exit::Done),
         _ => (Code::Stopped, Exit::Done),
     };
-    let n_failed =
-        answers.iter().filter(|(_, answer)| !matches!(answer.exit(), Exit::Done | Exit::Pending)).count();
-    let message = match n_failed {
-        0 => format!("{} task(s) stopped or stopping", answers.len()),
-        n => format!("{n} of {} task(s) could not be stopped", answers.len()),
+    let failed = answers.iter().filter(|(_, answer)| !matches!(answer.exit(), Exit::Done | Exit::Pending));
+    let failed: Vec<String> = failed.map(|(task, answer)| format!("`{task}` ({})", answer.code)).collect();
+    let message = if failed.is_empty() {
+        format!("{} task(s) stopped or stopping", answers.len())
+    } else {
+        let named = failed.join(", ");
+        format!("{} of {} task(s) could not be stopped: {named}", failed.len(), answers.len())
     };
     let mut joined = Answer::new(context.command, code, message);
     joined.exit = Some(exit);
+    joined.body = Some(told(&joined.message, &answers));
     let tasks: Vec<Value> = answers.into_iter().map(|(task, answer)| listed(&task, answer)).collect();
     joined.fields.insert("tasks".to_owned(), Value::Array(tasks));
     joined
 }
 
-fn listed(task: &Name, answer: Answer) -> Value {
+/// The list for people. It is printed beside a refusal too: what was stopped is data all the same.
+fn told(message: &str, answers: &[(String, Answer)]) -> String {
+    use std::fmt::Write as _;
+    let mut told = format!("{message}\n");
+    for (task, answer) in answers {
+        // Writing to a String cannot fail.
+        let _ = writeln!(told, "  {task}: {} ({})", answer.code, answer.message);
+        for cleanup in answer.fields.get("cleanupIds").and_then(Value::as_array).into_iter().flatten() {
+            let _ = writeln!(told, "    cleanup {}", cleanup.as_str().unwrap_or_default());
+        }
+    }
+    told
+}
+
+fn listed(task: &str, answer: Answer) -> Value {
     let mut object = crate::facts! {
         "taskId": task, "ok": answer.exit() == Exit::Done, "code": answer.code.as_str(),
     };

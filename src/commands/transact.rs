@@ -8,11 +8,12 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use crate::answer::Answer;
-use crate::protocol::codes::{Code, Exit};
+use crate::protocol::codes::Code;
 use crate::protocol::ids::{AttemptId, Name, SendId};
 use crate::protocol::lineage::ReceiptEvidence;
 use crate::protocol::requests::{RequestRecord, Seen};
 use crate::protocol::row::{Extra, Row};
+use crate::protocol::state::shell_word;
 use crate::protocol::verdict::{Call, Judged, OwnerLife, ReceiptDue, Refusal, Said, Verdict};
 use crate::state::{Document, LockPlan, LockWait, ReceiptWrite, StateError, Store, Transaction, Writes};
 
@@ -106,9 +107,20 @@ pub(crate) fn no_task(task: &Name) -> Failure {
     Failure::Refused(Box::new(refusal))
 }
 
-/// The ancestors of a task, root first: the order in which they are locked.
-pub(crate) fn root_first(parent: &Name, ancestors: &[Name]) -> Vec<Name> {
-    ancestors.iter().rev().chain(std::iter::once(parent)).cloned().collect()
+/// Every ancestor of a task, nearest first: the recorded ones, and those above the topmost of them if that is
+/// a task by now. A chain that comes back to itself ends there.
+pub(crate) fn lineage_up(store: &Store, parent: &Name, recorded: &[Name]) -> Result<Vec<Name>, Failure> {
+    let mut line: Vec<Name> = std::iter::once(parent).chain(recorded).cloned().collect();
+    while let Some(top) = line.last() {
+        let Some(row) = store.read_task(top)?.map(|document| document.row) else { break };
+        let above = std::iter::once(row.parent_workspace_id).chain(row.ancestors);
+        let fresh: Vec<Name> = above.filter(|name| !line.contains(name)).collect();
+        if fresh.is_empty() {
+            break;
+        }
+        line.extend(fresh);
+    }
+    Ok(line)
 }
 
 /// Takes the locks. Where they are not free at once, `refuse` is asked whether what can be read without them
@@ -128,25 +140,25 @@ pub(crate) fn begin<'s>(
     }
 }
 
-/// Commits, and notes that the call has changed something: an answer that is lost then must not say otherwise.
+/// Commits, and notes that the answer of this call must not get lost unnoticed.
 pub(crate) fn commit(
     context: &Context,
     transaction: Transaction<'_>,
     writes: Writes,
 ) -> Result<(), StateError> {
     transaction.commit(writes)?;
-    context.changed.set(true);
+    context.answers_change.set(true);
     Ok(())
 }
 
-/// Makes durable what the answer rests on, which then is this call's own doing as well.
+/// Makes what an earlier call changed durable before it is answered again.
 pub(crate) fn rewrite(
     context: &Context,
     transaction: &Transaction<'_>,
     task: &Name,
 ) -> Result<(), StateError> {
     transaction.rewrite(task)?;
-    context.changed.set(true);
+    context.answers_change.set(true);
     Ok(())
 }
 
@@ -171,12 +183,14 @@ impl TaskCall<'_> {
         }
     }
 
-    fn plan(&self, row: &Row) -> LockPlan {
-        let shared = match self.ancestors {
-            Ancestors::Held => root_first(&row.parent_workspace_id, &row.ancestors),
+    /// The locks of the call: the ancestors root first, shared; then the task.
+    fn plan(&self, row: &Row) -> Result<LockPlan, Failure> {
+        let mut shared = match self.ancestors {
+            Ancestors::Held => lineage_up(self.store, &row.parent_workspace_id, &row.ancestors)?,
             Ancestors::NotLookedAt => Vec::new(),
         };
-        LockPlan { shared, exclusive: vec![self.task.clone()] }
+        shared.reverse();
+        Ok(LockPlan { shared, exclusive: vec![self.task.clone()] })
     }
 
     /// Runs the whole call. `grant` says what the granted answer hands out.
@@ -187,7 +201,8 @@ impl TaskCall<'_> {
     ) -> Result<Answer, Failure> {
         let seen = self.store.read_task(self.task)?.ok_or_else(|| no_task(self.task))?;
         let refuse = || self.refuse_unlocked(&seen, judge);
-        let transaction = begin(self.context, self.store, &self.plan(&seen.row), &refuse)?;
+        let plan = self.plan(&seen.row)?;
+        let transaction = begin(self.context, self.store, &plan, &refuse)?;
         crate::seam::pause("locked-task");
         let document = transaction.document(self.task).cloned().ok_or_else(|| no_task(self.task))?;
         match document.row.requests.seen(&self.context.request_id, &self.digest) {
@@ -199,28 +214,35 @@ impl TaskCall<'_> {
             }
             Seen::ForAnother(record) => return Err(self.reused(record)),
         }
-        let stopped = stopped_ancestor(&transaction, &self.plan(&document.row).shared);
+        let stopped = stopped_ancestor(&transaction, &plan.shared);
         let sight = self.sight(&document, stopped);
         match judge(&document.row, &sight, &self.call()) {
             Ok(Verdict::Change { row, receipt, said }) => {
-                self.sync_evidence(&transaction, &sight)?;
+                self.sync_evidence(&transaction, &sight, &plan.shared)?;
                 let granted = grant(&said);
                 let row = self.remembering(*row, &said, &granted);
-                let receipts = receipts(receipt);
-                commit(self.context, transaction, Writes { rows: vec![row], receipts, report: None })?;
+                commit(
+                    self.context,
+                    transaction,
+                    Writes { rows: vec![row], receipts: receipts(receipt), report: None },
+                )?;
                 Ok(self.answer(said, &granted))
             }
             Ok(Verdict::Same(said)) => {
-                self.sync_evidence(&transaction, &sight)?;
+                self.sync_evidence(&transaction, &sight, &plan.shared)?;
                 rewrite(self.context, &transaction, self.task)?;
                 Ok(self.answer(said, &Grant::default()))
             }
             Err(mut refusal) => {
-                if let Some(row) = refusal.leaves.take() {
-                    let writes = Writes { rows: vec![*row], receipts: Vec::new(), report: None };
-                    commit(self.context, transaction, writes)?;
-                }
                 refusal.facts.entry("taskId").or_insert_with(|| json!(self.task));
+                if let Some(row) = refusal.leaves.take() {
+                    let row = self.remembering_refusal(*row, &refusal);
+                    commit(
+                        self.context,
+                        transaction,
+                        Writes { rows: vec![row], receipts: Vec::new(), report: None },
+                    )?;
+                }
                 Err(Failure::Refused(refusal))
             }
         }
@@ -245,7 +267,13 @@ impl TaskCall<'_> {
     }
 
     /// Syncs what the answer rests on, so that no power cut takes back the ground under a commit.
-    fn sync_evidence(&self, transaction: &Transaction<'_>, sight: &Sight<'_>) -> Result<(), Failure> {
+    #[allow(clippy::unused_self, reason = "it belongs to the call")]
+    fn sync_evidence(
+        &self,
+        transaction: &Transaction<'_>,
+        sight: &Sight<'_>,
+        ancestors: &[Name],
+    ) -> Result<(), Failure> {
         let row = &sight.document.row;
         if let (Some(ReceiptEvidence::Found), Some(attempt)) = (sight.receipt.get(), &row.task_attempt_id) {
             transaction.sync_receipt(&row.parent_workspace_id, &row.task_id, attempt)?;
@@ -253,17 +281,19 @@ impl TaskCall<'_> {
         if let (true, Some(report)) = (sight.rests_on_reports.get(), row.counted_report()) {
             transaction.sync_report(&row.parent_workspace_id, &row.task_id, report.attempt_id.as_ref())?;
         }
-        for ancestor in self.plan(row).shared {
-            if transaction.row(&ancestor).is_some() {
-                transaction.sync_row(&ancestor)?;
-            }
-        }
-        Ok(())
+        sync_rows(transaction, ancestors)
     }
 
     fn remembering(&self, mut row: Row, said: &Said, grant: &Grant) -> Row {
         row.remember(record(self.context, &self.digest, said, grant));
         row
+    }
+
+    /// A refusal that changes something is repeated like any other answer that tells of a change.
+    fn remembering_refusal(&self, row: Row, refusal: &Refusal) -> Row {
+        let said =
+            Said { code: refusal.code, message: refusal.message.clone(), facts: refusal.facts.clone() };
+        self.remembering(row, &said, &Grant { hint: refusal.hint.clone(), ..Grant::default() })
     }
 
     fn answer(&self, said: Said, grant: &Grant) -> Answer {
@@ -315,6 +345,7 @@ pub(crate) fn record(context: &Context, digest: &str, said: &Said, grant: &Grant
         answer,
         send_id: grant.send.clone(),
         authorised: grant.authorises,
+        extra: Extra::new(),
     }
 }
 
@@ -324,17 +355,15 @@ pub(crate) fn repeated(context: &Context, keys: &Keys, record: &RequestRecord) -
     let facts = record.answer.get("facts").and_then(Value::as_object).cloned().unwrap_or_default();
     let message = text("message").unwrap_or_default().to_owned();
     if record.authorised {
-        let refusal = Refusal {
-            facts,
-            ..Refusal::new(
-                Code::AlreadyAdmitted,
-                "this call was answered before, and that answer authorised its turn once",
-            )
-        };
-        return Err(Failure::Refused(Box::new(
-            refusal
-                .hint("who knows that the turn never started may settle it; nobody may start on this answer"),
-        )));
+        let fact = |key: &str| facts.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let (task, turn) = (shell_word(&fact("taskId")), fact("turnId"));
+        let message = format!("this call was answered before, and that answer authorised turn {turn}, once");
+        let hint = format!(
+            "nobody may start on this answer; who knows that the turn never started may settle it: \
+             lychgate settle {task} --turn {turn}"
+        );
+        let refusal = Refusal { facts, ..Refusal::new(Code::AlreadyAdmitted, message) };
+        return Err(Failure::Refused(Box::new(refusal.hint(hint))));
     }
     let code = text("code").and_then(Code::parse).ok_or_else(|| {
         Failure::internal(format!("the remembered answer of {} has no known code", record.request_id))
@@ -359,6 +388,14 @@ pub(crate) fn reused(context: &Context, record: &RequestRecord) -> Failure {
     ))
 }
 
+/// Syncs the rows an answer rests on.
+pub(crate) fn sync_rows(transaction: &Transaction<'_>, tasks: &[Name]) -> Result<(), Failure> {
+    for task in tasks.iter().filter(|task| transaction.row(task).is_some()) {
+        transaction.sync_row(task)?;
+    }
+    Ok(())
+}
+
 /// The first ancestor, from the root on, whose current attempt is closed by a Stop.
 pub(crate) fn stopped_ancestor(transaction: &Transaction<'_>, ancestors: &[Name]) -> Option<Name> {
     ancestors.iter().find(|name| transaction.row(name).is_some_and(Row::is_stopped)).cloned()
@@ -368,6 +405,3 @@ pub(crate) fn stopped_ancestor(transaction: &Transaction<'_>, ancestors: &[Name]
 pub(crate) fn receipts(due: Option<Box<ReceiptDue>>) -> Vec<ReceiptWrite> {
     due.into_iter().map(|due| ReceiptWrite { receipt: due.receipt, workspaces: due.workspaces }).collect()
 }
-
-/// The exit status of an answer that waited in vain.
-pub(crate) const NOT_YET: Exit = Exit::Pending;

@@ -3,8 +3,8 @@
 use super::codes::Code;
 use super::ids::{AttemptId, Name, SendId, TurnId};
 use super::rotation::refuse_stopped_ancestor;
-use super::row::{Row, Send, SendState, TaskStatus};
-use super::state::{shell_word, turn_fact};
+use super::row::{Extra, Row, Send, SendState, TaskStatus};
+use super::state::{command_line, turn_fact};
 use super::verdict::{Call, Credentials, Facts, Judged, Refusal, Role, Said, Verdict};
 use crate::facts;
 
@@ -40,8 +40,9 @@ fn refuse_second_unowned(row: &Row) -> Result<(), Box<Refusal>> {
     }
     let message = format!("task `{}` was re-driven and nobody owns it; its one send was used", row.task_id);
     let hint = format!(
-        "whoever wants to own it stops it and reawakens it: lychgate stop {0} && lychgate rotate {0} --as reawaken",
-        shell_word(row.task_id.as_str())
+        "whoever wants to own it stops it and reawakens it: {} && {}",
+        command_line("stop", &row.task_id, ""),
+        command_line("rotate", &row.task_id, "--as reawaken")
     );
     Err(Box::new(Refusal::new(Code::UnownedSendUsed, message).hint(hint)))
 }
@@ -59,16 +60,21 @@ fn push_send(row: &mut Row, attempt: &AttemptId, waits: Waits, label: Option<&st
         },
         label: label.map(str::to_owned),
         since: call.now.clone(),
+        extra: Extra::new(),
     });
     row.attempt.unowned_send_used |= !row.attempt.owned;
     send_id
 }
 
 fn about(row: &Row, send_id: &SendId) -> Facts {
-    facts! {
+    let mut facts = facts! {
         "taskId": row.task_id, "attemptId": row.task_attempt_id, "sendId": send_id,
         "taskStatus": row.task_status.as_str(),
+    };
+    if row.late_reports > 0 {
+        facts.insert("lateReports".to_owned(), row.late_reports.into());
     }
+    facts
 }
 
 /// `admit TASK --attempt A [--queued]`: registers a send.
@@ -100,7 +106,9 @@ fn find_send<'a>(row: &'a Row, send_id: &SendId) -> Result<&'a Send, Box<Refusal
     if let Some(send) = row.sends.iter().find(|send| send.send_id == *send_id) {
         return Ok(send);
     }
-    let minted = send_id.minted().filter(|minted| (1..=row.sends_minted).contains(&minted.counter));
+    let minted = send_id.minted().filter(|minted| {
+        (1..=row.sends_minted).contains(&minted.counter) && row.had_attempt(&minted.attempt)
+    });
     let Some(minted) = minted else {
         let message = format!("send {send_id} was never registered for task `{}`", row.task_id);
         return Err(Box::new(Refusal::new(Code::NoSuchSend, message)));
@@ -138,8 +146,10 @@ pub fn enqueue(row: &Row, send_id: &SendId, credentials: &dyn Credentials, call:
 fn already_admitted(row: &Row, send: &Send, turn: &TurnId) -> Box<Refusal> {
     let message =
         format!("send {} of task `{}` was admitted before, as turn {turn}", send.send_id, row.task_id);
-    let mut refusal = Refusal::new(Code::AlreadyAdmitted, message)
-        .hint(format!("who knows that it never started may settle it: lychgate settle --turn {turn}"));
+    let mut refusal = Refusal::new(Code::AlreadyAdmitted, message).hint(format!(
+        "who knows that it never started may settle it: {}",
+        command_line("settle", &row.task_id, &format!("--turn {turn}"))
+    ));
     refusal.facts = about(row, &send.send_id);
     refusal.facts.insert("turnId".to_owned(), turn.as_str().into());
     Box::new(refusal)
@@ -219,7 +229,7 @@ fn refuse_at_gate(row: &Row, stopped_ancestor: Option<&Name>) -> Result<(), Box<
     if !row.is_launched() {
         let message = format!("task `{}` is {}: it was not launched", row.task_id, row.task_status.as_str());
         let how = if row.task_status == TaskStatus::Reported { "reactivate" } else { "launch" };
-        let hint = format!("lychgate rotate {} --as {how}", shell_word(row.task_id.as_str()));
+        let hint = command_line("rotate", &row.task_id, &format!("--as {how}"));
         return Err(Box::new(Refusal::new(Code::NotLaunched, message).hint(hint)));
     }
     let earlier: Vec<_> = row.earlier_turns().map(turn_fact).collect();

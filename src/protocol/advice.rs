@@ -4,124 +4,135 @@
 use super::classify::{Classified, Outcome};
 use super::codes::Code;
 use super::row::{Row, TaskStatus};
-use super::state::{Phase, shell_word};
+use super::state::{Phase, command_line, shell_option};
 
-/// The commands that lead on from here, most useful first.
+/// The commands that lead on from here, most useful first. `FILE` stands for a file with the token of the attempt
+/// that a command is about, `NONCE` for what `claim-retire` answered.
 pub fn next(row: &Row, classified: &Classified) -> Vec<String> {
-    let task = shell_word(row.task_id.as_str());
     if row.task_attempt_retired_by.is_some() {
-        return retired(row, &task);
+        return retired(row);
     }
     match classified.outcome {
-        Outcome::Reported => reported(row, &task),
-        Outcome::Live => live(row, &task),
-        Outcome::CleanupPending => pay(row, &task),
-        Outcome::TerminalNoReport => {
-            let mut next: Vec<String> = claim(row, &task).into_iter().collect();
-            next.push(format!("lychgate rotate {task} --as reawaken"));
-            next
-        }
-        Outcome::Indeterminate => indeterminate(row, classified.reason, &task),
+        Outcome::Reported => reported(row),
+        Outcome::Live => live(row),
+        Outcome::CleanupPending => pay(row).collect(),
+        Outcome::TerminalNoReport => claim(row).into_iter().chain([go_on(row, "")]).collect(),
+        Outcome::Indeterminate => indeterminate(row, classified.reason),
     }
 }
 
-fn retired(row: &Row, task: &str) -> Vec<String> {
+fn line(row: &Row, verb: &str, options: &str) -> String {
+    command_line(verb, &row.task_id, options)
+}
+
+fn retired(row: &Row) -> Vec<String> {
     if let Some(replacement) = row.retirement.as_ref().and_then(|r| r.replacement_task_id.as_ref()) {
-        return vec![format!("lychgate inspect {}", shell_word(replacement.as_str()))];
+        return vec![command_line("inspect", replacement, "")];
     }
-    let mut next: Vec<String> = claim(row, task).into_iter().collect();
-    next.push(format!("lychgate reserve --replaces {task} --nonce NONCE"));
-    next
+    let replaces = shell_option("--replaces", row.task_id.as_str());
+    claim(row).into_iter().chain([format!("lychgate reserve {replaces} --nonce NONCE")]).collect()
 }
 
-fn reported(row: &Row, task: &str) -> Vec<String> {
-    let mut next = vec![format!("lychgate report {task} --show")];
+fn reported(row: &Row) -> Vec<String> {
+    let mut next = vec![line(row, "report", "--show")];
     if row.phase() == Phase::Open {
-        next.push(format!("lychgate settle {task} --token-file FILE"));
+        let token = if row.attempt.owned { "--token-file FILE" } else { "" };
+        next.push(line(row, "settle", token));
     }
-    next.extend(turns(row, task));
-    next.push(format!("lychgate rotate {task} --as reactivate"));
+    next.extend(pay(row));
+    // While something is in flight or owed, a fresh attempt would be refused, or could do nothing.
+    if row.phase() != Phase::Closing && !row.is_live() {
+        next.push(go_on(row, ""));
+    }
     next
 }
 
-fn live(row: &Row, task: &str) -> Vec<String> {
+fn live(row: &Row) -> Vec<String> {
     let mut next = Vec::new();
     if row.task_status == TaskStatus::Queued {
-        next.push(format!("lychgate rotate {task} --as launch"));
+        next.push(line(row, "rotate", "--as launch"));
     }
-    next.push(format!("lychgate stop {task}"));
+    next.push(line(row, "stop", ""));
     next
 }
 
 /// The commands that pay what is owed.
-fn pay(row: &Row, task: &str) -> Vec<String> {
-    let cleanups = row.settlement.iter().flat_map(|settlement| &settlement.closure.cleanups);
-    let cleanups = cleanups.map(|cleanup| format!("lychgate settle {task} --cleanup {}", cleanup.cleanup_id));
-    turns(row, task).chain(cleanups).collect()
-}
-
-fn turns<'a>(row: &'a Row, task: &'a str) -> impl Iterator<Item = String> + 'a {
-    row.turns().filter_map(move |send| {
-        let turn = send.turn()?;
+fn pay(row: &Row) -> impl Iterator<Item = String> + '_ {
+    let turns = row.turns().filter_map(|send| {
         let token = if send.owned { " --token-file FILE" } else { "" };
-        Some(format!("lychgate settle {task} --turn {turn}{token}"))
-    })
+        Some(line(row, "settle", &format!("--turn {}{token}", send.turn()?)))
+    });
+    let cleanups = row.settlement.iter().flat_map(|settlement| &settlement.closure.cleanups);
+    turns.chain(cleanups.map(|cleanup| line(row, "settle", &format!("--cleanup {}", cleanup.cleanup_id))))
 }
 
-fn claim(row: &Row, task: &str) -> Option<String> {
+/// The rotation that goes on with a task nobody works on.
+fn go_on(row: &Row, more: &str) -> String {
+    let how = if row.task_status == TaskStatus::Reported { "reactivate" } else { "reawaken" };
+    line(row, "rotate", &format!("--as {how}{more}"))
+}
+
+fn claim(row: &Row) -> Option<String> {
     let step = row.workflow_task.as_ref()?;
     let attempt = row.task_attempt_id.as_ref()?;
     let mode = if row.task_status == TaskStatus::Reported { " --mode retire-reported" } else { "" };
-    Some(format!(
-        "lychgate claim-retire {task} --attempt {attempt} --run {} --step {} --input-hash {} --parent {}{mode}",
-        shell_word(step.run_id.as_str()),
-        shell_word(step.step_id.as_str()),
-        shell_word(step.input_hash.as_str()),
-        shell_word(row.parent_workspace_id.as_str()),
-    ))
+    let options = format!(
+        "--attempt {attempt} {} {} {} {}{mode}",
+        shell_option("--run", step.run_id.as_str()),
+        shell_option("--step", step.step_id.as_str()),
+        shell_option("--input-hash", step.input_hash.as_str()),
+        shell_option("--parent", row.parent_workspace_id.as_str()),
+    );
+    Some(line(row, "claim-retire", &options))
 }
 
-fn indeterminate(row: &Row, reason: Option<Code>, task: &str) -> Vec<String> {
+fn indeterminate(row: &Row, reason: Option<Code>) -> Vec<String> {
     let mut next = Vec::new();
-    let reawaken = format!("lychgate rotate {task} --as reawaken");
-    let stop = format!("lychgate stop {task}");
     match reason {
         Some(Code::OwnerDeadUnsettled) if row.task_status == TaskStatus::Queued => {
-            next.push(format!("lychgate rotate {task} --as launch"));
+            next.push(line(row, "rotate", "--as launch"));
         }
         Some(Code::OwnerDeadUnsettled) => {
-            next.extend(pay(row, task));
-            if row.phase() == Phase::Closing {
-                next.push(reawaken);
-            } else if row.turns().next().is_some() {
-                next.push(format!("lychgate recover {task} --unproven"));
-            } else {
-                next.push(format!("lychgate recover {task}"));
-            }
+            next.extend(pay(row));
+            let in_flight = row.turns().next().is_some();
+            next.push(match row.phase() {
+                Phase::Closing => go_on(row, ""),
+                // The pass re-drives no task that has reported.
+                _ if in_flight && row.task_status == TaskStatus::Reported => go_on(row, " --unproven"),
+                _ if in_flight => line(row, "recover", "--unproven"),
+                _ => line(row, "recover", ""),
+            });
         }
         Some(Code::OwnerUnknown | Code::OwnedUnsettled) => {
-            next.extend(pay(row, task));
+            next.extend(pay(row));
             if row.phase() == Phase::Open {
-                next.push(stop);
-                next.push(format!("lychgate recover {task} --unproven"));
-            } else {
-                next.push(format!("{reawaken} --unproven"));
+                next.push(line(row, "stop", ""));
             }
+            next.push(if row.phase() == Phase::Open && row.task_status != TaskStatus::Reported {
+                line(row, "recover", "--unproven")
+            } else {
+                go_on(row, " --unproven")
+            });
         }
         Some(Code::LineageUnproven) => {
-            next.push(reawaken);
-            next.extend(claim(row, task).map(|claim| format!("{claim} --token-file FILE")));
+            next.push(go_on(row, ""));
+            next.extend(claim(row).map(|claim| with_token(&claim)));
         }
         Some(Code::UnownedNoReceipt)
             if row.phase() == Phase::Open && row.task_status != TaskStatus::Interrupted =>
         {
             if let (Some(attempt), false) = (&row.task_attempt_id, row.attempt.unowned_send_used) {
-                next.push(format!("lychgate admit {task} --attempt {attempt} --start"));
+                next.push(line(row, "admit", &format!("--attempt {attempt} --start")));
             }
-            next.push(stop);
+            next.push(line(row, "stop", ""));
         }
-        Some(Code::ReportUnreadable) => next.push(format!("lychgate report {task} --show")),
-        _ => next.push(reawaken),
+        Some(Code::ReportUnreadable) => next.push(line(row, "report", "--show")),
+        _ => next.push(go_on(row, "")),
     }
     next
+}
+
+/// The same command with the owner's own word.
+fn with_token(claim: &str) -> String {
+    claim.replacen(" --attempt", " --token-file FILE --attempt", 1)
 }

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::ids::{RequestId, Timestamp};
+use super::row::Extra;
 
 /// A row's history is cut when it grows past this many events.
 pub const EVENTS_MAX: usize = 48;
@@ -34,6 +35,9 @@ pub struct Event {
     /// Words the caller gave.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
+    /// Unknown fields.
+    #[serde(flatten)]
+    pub extra: Extra,
 }
 
 /// The latest events, and how many older ones lie in files beside the row.
@@ -49,6 +53,9 @@ pub struct History {
     /// The latest events, oldest first.
     #[serde(default)]
     pub events: Vec<Event>,
+    /// Unknown fields.
+    #[serde(flatten)]
+    pub extra: Extra,
 }
 
 /// Events that move out of the row into an archive file, in the commit that cuts them.

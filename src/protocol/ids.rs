@@ -14,8 +14,15 @@ pub struct InvalidId {
     pub wanted: &'static str,
 }
 
+/// How much of a refused text an error shows.
+const GIVEN_CHARS_MAX: usize = 160;
+
 fn invalid(given: &str, wanted: &'static str) -> InvalidId {
-    InvalidId { given: given.escape_debug().collect(), wanted }
+    let mut shown: String = given.escape_debug().take(GIVEN_CHARS_MAX).collect();
+    if given.chars().count() > GIVEN_CHARS_MAX {
+        shown.push('…');
+    }
+    InvalidId { given: shown, wanted }
 }
 
 macro_rules! text_id {

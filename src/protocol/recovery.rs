@@ -45,6 +45,8 @@ pub struct RecoverySight {
     pub dead_debts: Vec<CleanupId>,
     /// The caller named this task and passed `--unproven`.
     pub named_unproven: bool,
+    /// Who runs the pass, for the record of an override.
+    pub by: String,
     /// An id to publish, should one be needed.
     pub fresh: AttemptId,
 }
@@ -139,31 +141,35 @@ fn starting(row: &Row, sight: &RecoverySight, call: &Call) -> Recovery {
 
 fn at_work(row: &Row, sight: &RecoverySight, call: &Call) -> Recovery {
     let in_flight = row.turns().next().is_some();
-    // Re-driven beside turns of earlier attempts: that was recorded, and doing it again would be a second effect.
-    let beside =
-        row.attempt.unproven_override.is_some() && row.turns().count() == row.earlier_turns().count();
+    // Beside turns that a person gave up, a re-driven attempt may still use its send: doing it twice would take
+    // that away again.
+    let gate_is_shut = in_flight && row.attempt.unproven_override.is_none();
     match sight.owner_life {
         OwnerLife::Alive => return Recovery::AtWork,
-        OwnerLife::None if row.waiting_sends().next().is_some() && (!in_flight || beside) => {
+        OwnerLife::None if row.waiting_sends().next().is_some() && !gate_is_shut => {
             return left(Code::UnownedNoReceipt, "it was re-driven, and its send waits to be admitted");
         }
-        OwnerLife::None if !row.attempt.unowned_send_used && (!in_flight || beside) => {
+        OwnerLife::None if !row.attempt.unowned_send_used && !gate_is_shut => {
             return left(Code::UnownedNoReceipt, "it was re-driven, and waits for its one send");
         }
         _ => {}
     }
     let reported = row.task_status == TaskStatus::Reported;
+    if reported && in_flight {
+        let why =
+            if sight.owner_life == OwnerLife::Dead { Code::OwnerDeadUnsettled } else { Code::OwnerUnknown };
+        return left(why, "its report counts, and a turn that went on after it is not proven over");
+    }
     match (sight.owner_life, in_flight) {
         (OwnerLife::Dead, true) if !sight.named_unproven => left(
             Code::OwnerDeadUnsettled,
             "its owner died with a turn in flight, and nothing proves that turn over",
         ),
-        (OwnerLife::Unknown, _) | (OwnerLife::None, true) if !sight.named_unproven => {
+        (OwnerLife::Unknown, _) | (OwnerLife::None, true) if !sight.named_unproven && !reported => {
             left(Code::OwnerUnknown, "nobody can tell whether its owner is gone")
         }
-        (_, false) if row.attempt.receipt_eligible && sight.owner_life == OwnerLife::Dead => {
-            settle_idle(row, call)
-        }
+        (OwnerLife::Dead, false) if row.attempt.receipt_eligible => settle_idle(row, call),
+        // A task that has reported is not re-driven, and with nothing in flight there is nothing to recover.
         _ if reported => Recovery::Fine,
         _ => redrive(row, sight, call),
     }
@@ -185,6 +191,7 @@ fn redrive(row: &Row, sight: &RecoverySight, call: &Call) -> Recovery {
         kind: RotateAs::Startup,
         expect: None,
         owner: None,
+        by: sight.by.clone(),
         unproven: sight.named_unproven,
         fresh: sight.fresh.clone(),
     };

@@ -2,7 +2,7 @@
 
 use super::codes::Code;
 use super::ids::{AttemptId, Timestamp};
-use super::row::{ReportRef, Row, TaskStatus};
+use super::row::{Extra, ReportRef, Row, TaskStatus};
 use super::state::Phase;
 use super::verdict::{Call, Credentials, Facts, Refusal, Role, Said};
 use crate::facts;
@@ -147,6 +147,7 @@ fn reference(publication: &Publication, now: &Timestamp) -> ReportRef {
         file_sha256: publication.file_sha256.clone(),
         title: publication.title.clone(),
         at: now.clone(),
+        extra: Extra::new(),
     }
 }
 

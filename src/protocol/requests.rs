@@ -26,6 +26,9 @@ pub struct RequestRecord {
     /// Whether the answer authorised an act. It is given once.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub authorised: bool,
+    /// Unknown fields.
+    #[serde(flatten)]
+    pub extra: Extra,
 }
 
 /// The remembered calls, oldest first.
@@ -61,18 +64,15 @@ impl RequestLog {
 }
 
 impl Row {
-    /// Remembers a call, and forgets the oldest ones beyond the bound whose send is discharged or absent.
+    /// Remembers a call, and forgets those before the latest ones whose send is discharged or absent.
     pub fn remember(&mut self, record: RequestRecord) {
         self.requests.0.push(record);
         let sends = &self.sends;
-        let mut surplus = self.requests.0.len().saturating_sub(REQUESTS_KEPT);
+        let mut older = self.requests.0.len().saturating_sub(REQUESTS_KEPT);
         self.requests.0.retain(|record| {
-            let open = record.send_id.as_ref().is_some_and(|id| sends.iter().any(|send| send.send_id == *id));
-            if surplus > 0 && !open {
-                surplus -= 1;
-                return false;
-            }
-            true
+            let latest = older == 0;
+            older = older.saturating_sub(1);
+            latest || record.send_id.as_ref().is_some_and(|id| sends.iter().any(|send| send.send_id == *id))
         });
     }
 }

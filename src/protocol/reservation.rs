@@ -1,9 +1,11 @@
 //! Reserving a task: a new row, queued, with a fresh proven attempt (rule 19); and the spending of a claim.
 
+use super::classify::ReportEvidence;
 use super::codes::Code;
 use super::history::History;
 use super::ids::{AttemptId, Name, Nonce};
 use super::requests::RequestLog;
+use super::retirement::alarm;
 use super::row::{Attempt, Extra, Origin, Owner, Replaces, Row, TaskStatus, WorkflowTask};
 use super::verdict::{Call, Facts, Refusal, Said};
 use crate::facts;
@@ -59,41 +61,58 @@ pub fn reserve(existing: Option<&Row>, request: &Reserve, call: &Call) -> Result
     Ok(Reserved { row: Box::new(row), old: None, said })
 }
 
+/// What a claim is spent with.
+#[derive(Debug, Clone, Copy)]
+pub struct Spending<'a> {
+    /// The nonce the caller shows; `None` for something that is no nonce.
+    pub nonce: Option<&'a Nonce>,
+    /// The retired task's reports, read under its lock.
+    pub reports: &'a ReportEvidence,
+}
+
 /// Reserves the replacement of a retired attempt, and spends its claim in the same commit (hazard H1).
 pub fn replace(
     existing: Option<&Row>,
     old: &Row,
-    nonce: Option<&Nonce>,
+    spending: &Spending<'_>,
     request: &Reserve,
     call: &Call,
 ) -> Result<Reserved, Box<Refusal>> {
     let (Some(claim), Some(retirement)) = (&old.task_attempt_retired_by, &old.retirement) else {
-        let message = format!("task `{}` was not claimed for replacement", old.task_id);
-        let refusal = Refusal::new(Code::NotClaimed, message).hint("retire it first: lychgate claim-retire");
-        return Err(Box::new(refusal));
+        return Err(not_claimed(old));
     };
     if let Some(replacement) = &retirement.replacement_task_id {
         return Err(spent(old, replacement));
     }
-    if nonce != Some(&retirement.nonce) {
+    if spending.nonce != Some(&retirement.nonce) {
         let message = format!("the nonce is not the one last granted for task `{}`", old.task_id);
         return Err(Box::new(
             Refusal::new(Code::StaleNonce, message)
                 .hint("ask again with `claim-retire`; it answers a fresh nonce"),
         ));
     }
+    alarm(old, spending.reports)?;
     refuse_taken(existing)?;
-    let replaces = Replaces { task_id: old.task_id.clone(), attempt_id: claim.attempt_id.clone() };
+    let replaces =
+        Replaces { task_id: old.task_id.clone(), attempt_id: claim.attempt_id.clone(), extra: Extra::new() };
     let row = new_row(request, Some(replaces), call);
     let before = old.state_word();
     let mut spent_row = old.clone();
     spent_row.retirement = Some(super::row::Retirement {
         nonce: retirement.nonce.clone(),
         replacement_task_id: Some(request.task.clone()),
+        extra: retirement.extra.clone(),
     });
     spent_row.record(call, Some(before), Code::ClaimSpent, Some(request.task.as_str()), None);
     let said = said(&row, format!("task `{}` replaces the retired `{}`", row.task_id, old.task_id));
     Ok(Reserved { row: Box::new(row), old: Some(Box::new(spent_row)), said })
+}
+
+/// The refusal of a replacement for a task that was never retired.
+pub fn not_claimed(old: &Row) -> Box<Refusal> {
+    let message = format!("task `{}` was not claimed for replacement", old.task_id);
+    let refusal = Refusal::new(Code::NotClaimed, message).fact("taskId", old.task_id.as_str());
+    Box::new(refusal.hint("retire it first: lychgate claim-retire"))
 }
 
 /// The refusal of a claim that was spent, naming what spent it.
@@ -114,6 +133,7 @@ fn new_row(request: &Reserve, replaces: Option<Replaces>, call: &Call) -> Row {
         workflow_task: request.workflow_task.clone(),
         task_status: TaskStatus::Queued,
         task_attempt_id: Some(request.fresh.clone()),
+        past_attempts: Vec::new(),
         task_attempt_unproven: false,
         task_attempt_retired_by: None,
         retirement: None,
@@ -132,6 +152,7 @@ fn new_row(request: &Reserve, replaces: Option<Replaces>, call: &Call) -> Row {
         },
         settlement: None,
         stop_epoch: 0,
+        paid_cleanups: Vec::new(),
         sends: Vec::new(),
         sends_minted: 0,
         turns_minted: 0,

@@ -71,7 +71,8 @@ pub fn claim(row: &Row, request: &ClaimRequest, evidence: &ClaimEvidence<'_>, ca
         extra: Extra::new(),
     };
     row.task_attempt_retired_by = Some(claim);
-    row.retirement = Some(Retirement { nonce: request.fresh.clone(), replacement_task_id: None });
+    row.retirement =
+        Some(Retirement { nonce: request.fresh.clone(), replacement_task_id: None, extra: Extra::new() });
     row.record(
         call,
         Some(before),
@@ -122,7 +123,8 @@ fn again(row: &Row, claim: &Claim, request: &ClaimRequest, call: &Call) -> Judge
     }
     let before = row.state_word();
     let mut row = row.clone();
-    row.retirement = Some(Retirement { nonce: request.fresh.clone(), replacement_task_id: None });
+    row.retirement =
+        Some(Retirement { nonce: request.fresh.clone(), replacement_task_id: None, extra: Extra::new() });
     row.record(call, Some(before), Code::Claimed, Some(request.attempt.as_str()), Some("granted again"));
     let message = format!(
         "attempt {} of task `{}` was retired before; the nonce is fresh",
@@ -187,7 +189,7 @@ fn authority(
     }
     match &evidence.receipt {
         ReceiptEvidence::Found => Ok(None),
-        _ if own_settlement => token(),
+        ReceiptEvidence::NotFound if own_settlement => token(),
         ReceiptEvidence::NotFound => {
             let message =
                 format!("nothing proves attempt {current} of task `{}` over: it has no receipt", row.task_id);
@@ -248,13 +250,12 @@ fn granted(row: Row, message: String) -> Verdict {
     Verdict::Change { row: Box::new(row), receipt: None, said: Said { code: Code::Claimed, message, facts } }
 }
 
-/// Rule 72: the reports are read again after the claim is durable. What is found then is an alarm: the
-/// claim stands, and nothing may be replaced on it.
-pub fn alarm_after_claim(row: &Row, mode: ClaimMode, reports: &ReportEvidence) -> Result<(), Box<Refusal>> {
-    let ReportEvidence::Broken(why) = reports else { return Ok(()) };
-    if mode == ClaimMode::RetireReported {
-        return Ok(());
-    }
+/// Rule 72: the reports are read again after the claim is durable, and once more before it is spent. What is
+/// found then is an alarm: the claim stands, and nothing may be replaced on it. Which evidence is looked for
+/// follows from the claim as it was first granted, not from how it was asked for again.
+pub fn alarm(row: &Row, reports: &ReportEvidence) -> Result<(), Box<Refusal>> {
+    let granted = row.task_attempt_retired_by.as_ref().map(|claim| claim.mode);
+    let (ReportEvidence::Broken(why), Some(ClaimMode::NoReport)) = (reports, granted) else { return Ok(()) };
     let message = format!(
         "ALARM: the attempt of task `{}` was settled without a report, and now there is one: {why}",
         row.task_id

@@ -3,8 +3,10 @@
 use super::codes::Code;
 use super::ids::{AttemptId, Name, Timestamp};
 use super::lineage::{Proof, ReceiptEvidence, prove};
-use super::row::{Attempt, Extra, Origin, Owner, Row, Superseded, TaskStatus, UnprovenOverride};
-use super::state::{Phase, owed_words, shell_word, turn_fact};
+use super::row::{
+    Attempt, Extra, Origin, Owner, PAST_ATTEMPTS_KEPT, Row, Superseded, TaskStatus, UnprovenOverride,
+};
+use super::state::{Phase, command_line, owed_words, turn_fact};
 use super::verdict::{Call, Credentials, Facts, Judged, OwnerLife, Refusal, Role, Said, Verdict};
 use crate::facts;
 
@@ -39,6 +41,8 @@ pub struct Rotate {
     pub expect: Option<Expect>,
     /// The new owner record, if any of it was given.
     pub owner: Option<Owner>,
+    /// Who asks, for the record of an override.
+    pub by: String,
     /// A person's word to go ahead beside an unknown owner or an undischarged turn.
     pub unproven: bool,
     /// The id to publish.
@@ -61,10 +65,7 @@ pub struct Around<'a> {
 pub fn refuse_stopped_ancestor(row: &Row, ancestor: Option<&Name>) -> Result<(), Box<Refusal>> {
     let Some(ancestor) = ancestor else { return Ok(()) };
     let message = format!("ancestor `{ancestor}` of task `{}` is stopped", row.task_id);
-    let hint = format!(
-        "its descendants go on after: lychgate rotate {} --as reawaken",
-        shell_word(ancestor.as_str())
-    );
+    let hint = format!("its descendants go on after: {}", command_line("rotate", ancestor, "--as reawaken"));
     Err(Box::new(Refusal::new(Code::AncestorStopped, message).hint(hint).fact("ancestor", ancestor.as_str())))
 }
 
@@ -153,7 +154,8 @@ fn launch(row: &Row, request: &Rotate, around: &Around<'_>, call: &Call) -> Judg
             };
             publish(&mut next, Origin::Launch, true, eligible, reason, request, &call.now);
             next.record(call, Some(before), Code::Launched, Some(request.fresh.as_str()), None);
-            let facts = published(&next, previous.as_ref(), reason);
+            let mut facts = published(&next, previous.as_ref(), reason);
+            facts.entry("previousAttemptId").or_insert(serde_json::Value::Null);
             let message = format!("task `{}` is starting, taken over from its reservation", row.task_id);
             Ok(changed(next, Said { code: Code::Launched, message, facts }))
         }
@@ -229,7 +231,11 @@ fn refuse_live_owner(row: &Row, life: OwnerLife) -> Result<(), Box<Refusal>> {
     let name = row.attempt.owner.name.as_deref().unwrap_or("its owner");
     let message =
         format!("`{name}` is alive and {} turn(s) of task `{}` are in flight", turns.len(), row.task_id);
-    let hint = format!("stop it first: lychgate stop {}", shell_word(row.task_id.as_str()));
+    let hint = if row.phase() == Phase::Open {
+        format!("stop it first: {}", command_line("stop", &row.task_id, ""))
+    } else {
+        "it is stopped; ask again when the owner has settled what is in flight".to_owned()
+    };
     Err(Box::new(Refusal::new(Code::OwnerAlive, message).hint(hint).fact("turns", turns)))
 }
 
@@ -293,6 +299,7 @@ fn supersede(row: &mut Row, proven: bool, now: &Timestamp) {
                 owned: row.attempt.owned,
                 owner: row.attempt.owner.clone(),
                 at: now.clone(),
+                extra: Extra::new(),
             });
         }
     }
@@ -311,13 +318,17 @@ fn publish(
     let holder = request.owner.clone().unwrap_or_default();
     let beside_turns: Vec<_> = row.turns().filter_map(|send| send.turn().cloned()).collect();
     let unproven_override = (request.unproven && !beside_turns.is_empty()).then(|| UnprovenOverride {
-        by: holder.name.clone(),
+        by: Some(request.by.clone()),
         at: now.clone(),
         beside_turns,
+        extra: Extra::new(),
     });
     // A send of an earlier id can never be admitted (rule 40), so it is discharged here.
     row.discharge_waiting();
     row.settlement = None;
+    row.past_attempts.extend(row.task_attempt_id.take());
+    let surplus = row.past_attempts.len().saturating_sub(PAST_ATTEMPTS_KEPT);
+    row.past_attempts.drain(..surplus);
     row.task_attempt_id = Some(request.fresh.clone());
     row.attempt = Attempt {
         origin,
@@ -347,6 +358,9 @@ fn published(row: &Row, previous: Option<&AttemptId>, reason: &str) -> Facts {
     };
     if let Some(previous) = previous {
         facts.insert("previousAttemptId".to_owned(), previous.as_str().into());
+    }
+    if row.late_reports > 0 {
+        facts.insert("lateReports".to_owned(), row.late_reports.into());
     }
     let turns: Vec<_> = row.earlier_turns().map(turn_fact).collect();
     if !turns.is_empty() {

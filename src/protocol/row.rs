@@ -3,12 +3,19 @@
 //! Field names are the ones every reader of the root relies on. Each record keeps the fields it does not
 //! know (`extra`), so that a rewrite by this version loses nothing a newer minor version added.
 
+mod claim;
+mod ending;
+mod send;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::codes::ReceiptSource;
+pub use claim::{Claim, ClaimAuthority, ClaimMode, Replaces, Retirement};
+pub use ending::{Cleanup, ClosedBy, ClosedFrom, Closure, Settled, Settlement};
+pub use send::{Send, SendState};
+
 use super::history::History;
-use super::ids::{AttemptId, CleanupId, Name, Nonce, SendId, Timestamp, TurnId};
+use super::ids::{AttemptId, CleanupId, Name, Timestamp, TurnId};
 use super::requests::RequestLog;
 
 /// Fields of a record that this version does not know and keeps.
@@ -60,7 +67,7 @@ pub struct WorkflowTask {
 
 /// A process on this machine, named so that a later process can tell whether it is gone (hazard H8).
 /// What could not be read when it was recorded is absent, and proves nothing.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ProcessRef {
     /// The process id as its recorder saw it.
@@ -80,6 +87,9 @@ pub struct ProcessRef {
     /// The recorder's time namespace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_namespace: Option<String>,
+    /// Unknown fields.
+    #[serde(flatten)]
+    pub extra: Extra,
 }
 
 /// Who holds an attempt's token, as far as it was said.
@@ -141,6 +151,9 @@ pub struct UnprovenOverride {
     /// The turns of earlier attempts that were not discharged then.
     #[serde(default)]
     pub beside_turns: Vec<TurnId>,
+    /// Unknown fields.
+    #[serde(flatten)]
+    pub extra: Extra,
 }
 
 /// The current attempt.
@@ -175,225 +188,6 @@ pub struct Attempt {
     pub extra: Extra,
 }
 
-/// How far a send has come. A discharged send is not kept: its id is refused for ever by its counter.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", rename_all_fields = "camelCase", tag = "state")]
-pub enum SendState {
-    /// Registered.
-    Pending,
-    /// Lies in an agent's own queue.
-    Enqueued,
-    /// Its turn was allowed to start, and has not ended.
-    Admitted {
-        /// The turn.
-        turn_id: TurnId,
-        /// When it was admitted.
-        admitted_at: Timestamp,
-    },
-}
-
-/// One undischarged send.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Send {
-    /// Its id.
-    pub send_id: SendId,
-    /// The attempt it was registered under; never another one (rule 37).
-    pub attempt_id: AttemptId,
-    /// Whether that attempt has a token.
-    pub owned: bool,
-    /// How far it has come.
-    #[serde(flatten)]
-    pub state: SendState,
-    /// The caller's word for it, for people.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub label: Option<String>,
-    /// When it was registered.
-    pub since: Timestamp,
-}
-
-impl Send {
-    /// Its turn, if one was admitted.
-    pub fn turn(&self) -> Option<&TurnId> {
-        match &self.state {
-            SendState::Admitted { turn_id, .. } => Some(turn_id),
-            SendState::Pending | SendState::Enqueued => None,
-        }
-    }
-}
-
-/// A named debt of a Stop: something that must be cleaned up before the attempt is settled.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Cleanup {
-    /// What pays it.
-    pub cleanup_id: CleanupId,
-    /// What is being cleaned up, for people.
-    pub name: String,
-    /// The process that owes it, if it was said.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub process: Option<ProcessRef>,
-    /// Since when it is owed.
-    pub since: Timestamp,
-}
-
-/// Who shut the admission of an attempt.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum ClosedBy {
-    /// A Stop: it shuts the descendants too.
-    Stop,
-    /// Its owner's `settle`.
-    Settle,
-    /// `recover`, over a dead owner's idle attempt.
-    Recover,
-}
-
-/// What the attempt was doing when its admission was shut. It decides the source of the receipt.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum ClosedFrom {
-    /// Reserved, never launched.
-    Reservation,
-    /// Launched, and no turn was ever admitted.
-    Launch,
-    /// Turns were admitted, and all had ended.
-    Idle,
-    /// A turn was running.
-    Turn,
-}
-
-/// The closing of an attempt's admission.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Closure {
-    /// Who shut it. A Stop over an owner's `settle` makes it a Stop.
-    pub closed_by: ClosedBy,
-    /// What was going on then.
-    pub closed_from: ClosedFrom,
-    /// When.
-    pub at: Timestamp,
-    /// Why, as the caller said.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
-    /// The failure the caller reported with the Stop.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub failure: Option<String>,
-    /// Named debts still owed.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub cleanups: Vec<Cleanup>,
-    /// Named debts paid or written off, so that a repeated payment is recognised.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub paid_cleanups: Vec<CleanupId>,
-    /// The source the owner asked the receipt to name, if it narrowed it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub source_wanted: Option<ReceiptSource>,
-    /// Leave out the ancestors' copies of the receipt.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub parent_only: bool,
-    /// Unknown fields.
-    #[serde(flatten)]
-    pub extra: Extra,
-}
-
-/// What became of a settled attempt's receipt.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Settled {
-    /// When it settled.
-    pub settled_at: Timestamp,
-    /// The source its receipt names; absent when no receipt was due (rule 58).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub receipt: Option<ReceiptSource>,
-}
-
-/// How far the end of the current attempt has come. Absent on a row: admission is open.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Settlement {
-    /// The closing of admission.
-    #[serde(flatten)]
-    pub closure: Closure,
-    /// Present once nothing is owed any more.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub settled: Option<Settled>,
-}
-
-/// The permanent mark that one attempt is retired for exactly one checkpoint (rules 65, 66).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Claim {
-    /// The run of the checkpoint.
-    pub run_id: Name,
-    /// Its step.
-    pub step_id: Name,
-    /// Its input.
-    pub input_hash: Name,
-    /// The retired task.
-    pub child_task_id: Name,
-    /// The retired attempt.
-    pub attempt_id: AttemptId,
-    /// The evidence it was granted on.
-    pub mode: ClaimMode,
-    /// Whose word carried it: absent for a receipt.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub authority: Option<ClaimAuthority>,
-    /// When.
-    pub at: Timestamp,
-    /// Unknown fields.
-    #[serde(flatten)]
-    pub extra: Extra,
-}
-
-/// The two kinds of evidence a claim can be granted on (rule 67).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum ClaimMode {
-    /// Interrupted, and positively without a report.
-    NoReport,
-    /// Reported, with a report bound to the attempt.
-    RetireReported,
-}
-
-impl ClaimMode {
-    /// The word on disk and in answers.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::NoReport => "no-report",
-            Self::RetireReported => "retire-reported",
-        }
-    }
-}
-
-/// Whose word carried a claim that no receipt carried (decision: the owner's own authority).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum ClaimAuthority {
-    /// The caller held the owner's token.
-    Token,
-}
-
-/// The changing part of a retirement, beside the claim that never changes (hazard H1).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Retirement {
-    /// What the claim is spent with; the latest grant's.
-    pub nonce: Nonce,
-    /// The replacement that spent it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub replacement_task_id: Option<Name>,
-}
-
-/// Which retired attempt this task replaces.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Replaces {
-    /// The retired task.
-    pub task_id: Name,
-    /// The retired attempt.
-    pub attempt_id: AttemptId,
-}
-
 /// An attempt that was superseded before it was proven settled.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -407,6 +201,9 @@ pub struct Superseded {
     pub owner: Owner,
     /// When its successor was published.
     pub at: Timestamp,
+    /// Unknown fields.
+    #[serde(flatten)]
+    pub extra: Extra,
 }
 
 /// A report that was accepted.
@@ -427,7 +224,13 @@ pub struct ReportRef {
     pub title: Option<String>,
     /// When it was accepted.
     pub at: Timestamp,
+    /// Unknown fields.
+    #[serde(flatten)]
+    pub extra: Extra,
 }
+
+/// How many earlier attempts a row remembers.
+pub const PAST_ATTEMPTS_KEPT: usize = 64;
 
 /// A task's row.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -448,6 +251,10 @@ pub struct Row {
     /// The current attempt's id. Absent: a legacy row (rule 13).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task_attempt_id: Option<AttemptId>,
+    /// The attempts before the current one, the latest [`PAST_ATTEMPTS_KEPT`] of them: an ended id of a send or
+    /// turn is told from one that was never this task's.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub past_attempts: Vec<AttemptId>,
     /// The lineage marker. Only ever added (rule 11).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub task_attempt_unproven: bool,
@@ -468,6 +275,9 @@ pub struct Row {
     /// How many Stops there were.
     #[serde(default)]
     pub stop_epoch: u64,
+    /// The latest cleanups that were paid or written off, so that a repeated payment is recognised.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub paid_cleanups: Vec<CleanupId>,
     /// Undischarged sends, of every attempt.
     #[serde(default)]
     pub sends: Vec<Send>,

@@ -1,10 +1,12 @@
 //! Closing an attempt's admission, and settling it once nothing is owed (rules 34 to 36, 42, 45, 51 to 58).
 
+use std::borrow::Cow;
+
 use super::codes::{Code, ReceiptSource};
 use super::ids::{AttemptId, CleanupId, Name, SendId, Timestamp, TurnId};
 use super::receipt::{RECEIPT_VERSION, Receipt};
 use super::row::{ClosedBy, ClosedFrom, Closure, Extra, Row, Settled, Settlement, TaskStatus};
-use super::state::{Phase, owed_words, turn_fact};
+use super::state::{Phase, command_line, owed_words, turn_fact};
 use super::verdict::{Call, Credentials, Facts, Judged, ReceiptDue, Refusal, Role, Said, Verdict};
 use crate::facts;
 
@@ -60,7 +62,6 @@ pub fn close(row: &mut Row, by: ClosedBy, words: ClosingWords, now: &Timestamp) 
             reason: words.reason,
             failure: words.failure,
             cleanups: Vec::new(),
-            paid_cleanups: Vec::new(),
             source_wanted: words.source,
             parent_only: words.parent_only,
             extra: Extra::new(),
@@ -68,6 +69,19 @@ pub fn close(row: &mut Row, by: ClosedBy, words: ClosingWords, now: &Timestamp) 
         settled: None,
     });
     canceled
+}
+
+/// The row as a call reads it that wants the parent's copy of the receipt only. An ancestor's folder that cannot
+/// be written must not hold up an attempt that was closed before anybody knew.
+pub fn with_copies(row: &Row, parent_only: bool) -> Cow<'_, Row> {
+    let mut row = Cow::Borrowed(row);
+    if parent_only
+        && row.phase() == Phase::Closing
+        && let Some(settlement) = &mut row.to_mut().settlement
+    {
+        settlement.closure.parent_only = true;
+    }
+    row
 }
 
 /// Whether the settlement of the current attempt leaves a receipt (rules 1, 58): it is owned, eligible,
@@ -93,7 +107,7 @@ pub fn release(row: &mut Row, now: &Timestamp) -> Option<ReceiptDue> {
         .source_wanted
         .or_else(|| true_sources(settlement.closure.closed_from).first().copied())
         .filter(|_| due);
-    settlement.settled = Some(Settled { settled_at: now.clone(), receipt: written });
+    settlement.settled = Some(Settled { settled_at: now.clone(), receipt: written, extra: Extra::new() });
     let receipt = Receipt {
         version: RECEIPT_VERSION,
         task_id: row.task_id.clone(),
@@ -178,8 +192,11 @@ pub fn settle_attempt(
     if let Some(attempt) = &request.attempt {
         row.refuse_stale(attempt)?;
     }
-    if let (true, Some(attempt)) = (row.attempt.owned, &row.task_attempt_id) {
-        row.refuse_stranger(credentials, attempt, &[Role::Owner])?;
+    if let Some(attempt) = &row.task_attempt_id {
+        // Nobody's attempt needs no token; but whoever shows one means another attempt, and must not end this.
+        let enough: &[Role] =
+            if row.attempt.owned { &[Role::Owner] } else { &[Role::Absent, Role::Owner, Role::Worker] };
+        row.refuse_stranger(credentials, attempt, enough)?;
     }
     refuse_untrue(row, request.source)?;
     let before = row.state_word();
@@ -266,7 +283,9 @@ fn settle_ended_turn(
     credentials: &dyn Credentials,
     call: &Call,
 ) -> Judged {
-    let minted = turn.minted().filter(|minted| (1..=row.turns_minted).contains(&minted.counter));
+    let minted = turn.minted().filter(|minted| {
+        (1..=row.turns_minted).contains(&minted.counter) && row.had_attempt(&minted.attempt)
+    });
     let Some(minted) = minted else {
         let message = format!("turn {turn} was never admitted for task `{}`", row.task_id);
         return Err(Box::new(Refusal::new(Code::NoSuchTurn, message)));
@@ -313,7 +332,10 @@ pub fn settle_send(
     call: &Call,
 ) -> Judged {
     let Some(send) = row.sends.iter().find(|send| send.send_id == *send_id) else {
-        if send_id.minted().is_some_and(|minted| (1..=row.sends_minted).contains(&minted.counter)) {
+        let ended = send_id.minted().is_some_and(|minted| {
+            (1..=row.sends_minted).contains(&minted.counter) && row.had_attempt(&minted.attempt)
+        });
+        if ended {
             let message = format!("send {send_id} of task `{}` had ended before", row.task_id);
             return Ok(Verdict::Same(Said { code: Code::AlreadySettled, message, facts: standing(row) }));
         }
@@ -330,7 +352,8 @@ pub fn settle_send(
         );
         let refusal = Refusal::new(Code::SendAdmitted, message)
             .hint(format!(
-                "when it has ended, or if you know that it never started: lychgate settle --turn {turn}"
+                "when it has ended, or if you know that it never started: {}",
+                command_line("settle", &row.task_id, &format!("--turn {turn}"))
             ))
             .fact("turn", turn_fact(send));
         return Err(Box::new(refusal));
@@ -352,7 +375,7 @@ pub fn settle_send(
 /// `settle TASK --cleanup ID`: a named debt of a Stop is paid. The id alone authorises it.
 pub fn settle_cleanup(row: &Row, cleanup: &CleanupId, call: &Call) -> Judged {
     let closure = row.settlement.as_ref().map(|settlement| &settlement.closure);
-    if closure.is_some_and(|closure| closure.paid_cleanups.contains(cleanup)) {
+    if row.paid_cleanups.contains(cleanup) {
         let message = format!("cleanup {cleanup} of task `{}` was paid before", row.task_id);
         return Ok(Verdict::Same(Said { code: Code::AlreadySettled, message, facts: standing(row) }));
     }
@@ -376,10 +399,15 @@ pub fn settle_cleanup(row: &Row, cleanup: &CleanupId, call: &Call) -> Judged {
     Ok(Verdict::Change { row: Box::new(row), receipt: receipt.map(Box::new), said })
 }
 
+/// How many paid cleanups a row remembers.
+const PAID_KEPT: usize = 64;
+
 /// Moves one debt to the paid ones.
 pub fn pay(row: &mut Row, cleanup: &CleanupId) {
     if let Some(settlement) = &mut row.settlement {
         settlement.closure.cleanups.retain(|owed| owed.cleanup_id != *cleanup);
-        settlement.closure.paid_cleanups.push(cleanup.clone());
+        row.paid_cleanups.push(cleanup.clone());
+        let surplus = row.paid_cleanups.len().saturating_sub(PAID_KEPT);
+        row.paid_cleanups.drain(..surplus);
     }
 }

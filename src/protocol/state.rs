@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 
 use super::codes::Code;
 use super::history::Event;
-use super::ids::{AttemptId, Timestamp};
-use super::row::{ClosedBy, Origin, Row, Send, SendState, TaskStatus};
+use super::ids::{AttemptId, Name, Timestamp};
+use super::row::{ClosedBy, Extra, Origin, Row, Send, SendState, TaskStatus};
 use super::verdict::{Call, Credentials, Refusal, Role};
 
 /// How far the end of the current attempt has come.
@@ -62,6 +62,11 @@ impl Row {
             .filter(|send| send.turn().is_none() && Some(&send.attempt_id) == self.task_attempt_id.as_ref())
     }
 
+    /// Whether `attempt` is or was an attempt of this task, as far back as the row remembers.
+    pub fn had_attempt(&self, attempt: &AttemptId) -> bool {
+        self.task_attempt_id.as_ref() == Some(attempt) || self.past_attempts.contains(attempt)
+    }
+
     /// Whether anything is in flight: the veto over every claim (rule 69).
     pub fn is_live(&self) -> bool {
         self.turns().next().is_some() || self.waiting_sends().next().is_some()
@@ -87,14 +92,39 @@ impl Row {
         format!("{}/{}{retired}", self.task_status.as_str(), self.phase().as_str())
     }
 
-    /// What the current attempt still owes before it can settle: its turns and its cleanups.
+    /// What is still owed, by whom and since when: the turns of every attempt, and the cleanups. Only the
+    /// current attempt's own turns and cleanups hold its settlement open ([`Row::n_owed`]).
     pub fn owed(&self) -> Vec<Value> {
         let cleanups =
             self.settlement.iter().flat_map(|settlement| &settlement.closure.cleanups).map(|cleanup| {
                 json!({ "kind": "cleanup", "cleanupId": cleanup.cleanup_id, "name": cleanup.name,
-                    "since": cleanup.since })
+                        "ownerPid": cleanup.process.as_ref().map(|process| process.pid), "since": cleanup.since })
             });
-        self.own_turns().map(turn_fact).chain(cleanups).collect()
+        self.turns().map(|send| self.owed_turn(send)).chain(cleanups).collect()
+    }
+
+    /// A turn that is owed, and the name of who owns its attempt.
+    fn owed_turn(&self, send: &Send) -> Value {
+        let earlier = self.superseded.iter().find(|earlier| earlier.attempt_id == send.attempt_id);
+        let owner = if self.task_attempt_id.as_ref() == Some(&send.attempt_id) {
+            self.attempt.owner.name.as_ref()
+        } else {
+            earlier.and_then(|earlier| earlier.owner.name.as_ref())
+        };
+        let mut fact = turn_fact(send);
+        if let (Some(owner), Some(object)) = (owner, fact.as_object_mut()) {
+            object.insert("owner".to_owned(), json!(owner));
+        }
+        fact
+    }
+
+    /// What is still owed after the attempt `stopped` was stopped: everything, or its own turns only if another
+    /// attempt is current by now.
+    pub fn owed_after(&self, stopped: Option<&str>) -> Vec<Value> {
+        if self.task_attempt_id.as_ref().map(AttemptId::as_str) == stopped {
+            return self.owed();
+        }
+        self.turns().filter(|send| Some(send.attempt_id.as_str()) == stopped).map(turn_fact).collect()
     }
 
     /// How many things the current attempt still owes.
@@ -124,6 +154,7 @@ impl Row {
             to,
             subject: subject.map(str::to_owned),
             note: note.map(str::to_owned),
+            extra: Extra::new(),
         });
     }
 
@@ -185,10 +216,8 @@ impl Row {
 
     fn continue_hint(&self) -> String {
         let how = if self.task_status == TaskStatus::Reported { "reactivate" } else { "reawaken" };
-        format!(
-            "to go on on purpose, publish a fresh attempt: lychgate rotate {} --as {how}",
-            shell_word(self.task_id.as_str())
-        )
+        let command = command_line("rotate", &self.task_id, &format!("--as {how}"));
+        format!("to go on on purpose, publish a fresh attempt: {command}")
     }
 
     /// Refuses a caller without one of the roles `enough` for the owned attempt `attempt`.
@@ -240,8 +269,8 @@ pub fn turn_fact(send: &Send) -> Value {
 
 /// What is owed, in words.
 pub fn owed_words(row: &Row) -> String {
-    let turns = row.own_turns().count();
-    let cleanups = row.n_owed() - turns;
+    let turns = row.turns().count();
+    let cleanups = row.settlement.as_ref().map_or(0, |settlement| settlement.closure.cleanups.len());
     let count = |n: usize, word: &str| format!("{n} {word}{}", if n == 1 { "" } else { "s" });
     match (turns, cleanups) {
         (0, 0) => "nothing is".to_owned(),
@@ -251,14 +280,29 @@ pub fn owed_words(row: &Row) -> String {
     }
 }
 
-/// A name as a shell reads it, for the commands that answers suggest.
+/// A word as a shell reads it, for the commands that answers suggest.
 pub fn shell_word(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_./:@%+=-".contains(c);
-    if !text.is_empty() && !text.starts_with('-') && text.chars().all(plain) {
+    if !text.is_empty() && text.chars().all(plain) {
         text.to_owned()
-    } else if text.starts_with('-') {
-        format!("-- '{}'", text.replace('\'', r"'\''"))
     } else {
         format!("'{}'", text.replace('\'', r"'\''"))
+    }
+}
+
+/// An option and its value as a shell reads them. A value that looks like an option is tied to its own.
+pub fn shell_option(name: &str, value: &str) -> String {
+    let tie = if value.starts_with('-') { '=' } else { ' ' };
+    format!("{name}{tie}{}", shell_word(value))
+}
+
+/// A whole command about a task as a shell reads it. A name that looks like an option goes behind `--`.
+pub fn command_line(verb: &str, task: &Name, options: &str) -> String {
+    let gap = if options.is_empty() { "" } else { " " };
+    let word = shell_word(task.as_str());
+    if word.trim_start_matches('\'').starts_with('-') {
+        format!("lychgate {verb}{gap}{options} -- {word}")
+    } else {
+        format!("lychgate {verb} {word}{gap}{options}")
     }
 }

@@ -2,7 +2,7 @@
 
 use super::codes::Code;
 use super::ids::{AttemptId, CleanupId};
-use super::row::{Cleanup, ClosedBy, ProcessRef, Row, TaskStatus};
+use super::row::{Cleanup, ClosedBy, Extra, ProcessRef, Row, TaskStatus};
 use super::settlement::{ClosingWords, close, release, standing};
 use super::state::{Phase, owed_words};
 use super::verdict::{Call, Judged, Refusal, Said, Verdict};
@@ -53,11 +53,13 @@ pub fn stop(row: &Row, request: &Stop, call: &Call) -> Judged {
     };
     let named = add_cleanups(&mut row, &request.cleanups, call);
     let receipt = release(&mut row, &call.now);
-    let code = match (was, row.phase()) {
-        (Phase::Settled, _) => Code::AlreadyStopped,
-        (Phase::Closing, Phase::Closing) => Code::AlreadyStopping,
-        (_, Phase::Closing) => Code::Stopping,
-        (_, Phase::Settled | Phase::Open) => Code::Stopped,
+    // A turn of an earlier attempt does not hold this one open, but it is in flight all the same.
+    let in_flight = row.phase() == Phase::Closing || row.is_live();
+    let code = match (was, in_flight) {
+        (Phase::Open, true) => Code::Stopping,
+        (Phase::Open | Phase::Closing, false) => Code::Stopped,
+        (Phase::Closing | Phase::Settled, true) => Code::AlreadyStopping,
+        (Phase::Settled, false) => Code::AlreadyStopped,
     };
     row.record(call, Some(before), code, None, request.words.reason.as_deref());
     let mut facts = standing(&row);
@@ -90,6 +92,7 @@ fn add_cleanups(row: &mut Row, cleanups: &[NamedCleanup], call: &Call) -> Vec<Cl
             name: cleanup.name.clone(),
             process: cleanup.process.clone(),
             since: call.now.clone(),
+            extra: Extra::new(),
         });
     }
     cleanups.iter().map(|cleanup| cleanup.id.clone()).collect()

@@ -1,8 +1,9 @@
-//! The commit. The numbers in the bodies are the steps:
+//! The commit. The numbers in the bodies are the steps, the same as in `docs/STATE.md`, which says what is on disk if
+//! the process dies or the machine loses power at each:
 //!
 //! 1. all locks are held ([`super::transaction`]);
 //! 2. missing folders are made, each durable in the one above it;
-//! 3. every evidence file is written and synced beside its place;
+//! 3. every evidence file is written and synced beside its place, and what leaves a history in a file of its own;
 //! 4. every row but the first is written, synced and prepared in its own folder, which is synced;
 //! 5. the first row, the *home* row, is written, synced, renamed over its predecessor, and its folder is synced:
 //!    **the commit point**. With more than one file, the home row carries the record of all others;
@@ -222,7 +223,7 @@ fn replace_row_then(dir: &Dir, bytes: &[u8], visible: impl FnOnce()) -> Result<(
     dir.sync().map_err(StateError::after_visible)
 }
 
-/// Writes the events that leave a row, durably. A file left by a commit that did not happen is replaced.
+/// 3. Writes the events that leave a row, durably. A file left by a commit that did not happen is replaced.
 fn write_archive(dir: &Dir, archive: &ArchivedEvents) -> Result<()> {
     let mut temp = dir.temp()?;
     temp.write(|writer| {

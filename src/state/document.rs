@@ -17,7 +17,7 @@ use sha2::{Digest, Sha256};
 
 use super::disk::Dir;
 use super::error::{Result, StateError};
-use super::names::{ROW, encode as folder_of, hex};
+use super::names::{ROW, encode as folder_of, hex, is_history_file};
 use super::pending::{PartOf, Pending, PendingFile};
 use crate::protocol::ids::Name;
 use crate::protocol::row::{Extra, Row};
@@ -208,7 +208,16 @@ pub(super) fn read(dir: &Dir, file: &str, folder: &str, task: Option<&Name>) -> 
 
 /// Reads the row file itself, without looking for a prepared successor.
 pub(super) fn read_row(dir: &Dir, folder: &str, task: Option<&Name>) -> Result<Option<Document>> {
-    read(dir, ROW, folder, task)
+    let found = read(dir, ROW, folder, task)?;
+    if found.is_none() && dir.list()?.iter().any(|entry| is_history_file(&entry.name)) {
+        // Only a row that was committed often leaves an archive, and a row is never removed.
+        return Err(StateError::RowUnreadable {
+            task: task.map_or(folder, Name::as_str).to_owned(),
+            path: dir.at(ROW),
+            reason: "it is missing, though its history is there".to_owned(),
+        });
+    }
+    Ok(found)
 }
 
 #[cfg(test)]

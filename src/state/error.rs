@@ -58,7 +58,7 @@ pub enum StateError {
         path: PathBuf,
     },
     /// A row is damaged, or is another task's.
-    #[error("the row of `{task}` cannot be read: {reason}")]
+    #[error("the row of `{task}` at `{}` cannot be read: {reason}", path.display())]
     RowUnreadable {
         /// The task that was asked for, or the folder's name where no task was.
         task: String,
@@ -180,15 +180,13 @@ impl StateError {
     /// What a person can do, where there is something.
     pub fn hint(&self) -> Option<String> {
         let text = match self {
-            Self::NoRoot { .. } => {
-                "the first command that changes something makes it; check `--root` and LYCHGATE_ROOT"
-            }
+            Self::NoRoot { .. } => "the first `reserve` makes it; check `--root` and LYCHGATE_ROOT",
             Self::ForeignRoot { .. } => {
                 "set LYCHGATE_ROOT, or give `--root`, to a folder that is lychgate's own"
             }
             Self::RootDamaged { .. } => "restore the root from a backup; nothing was written",
             Self::RootNotYours { .. } => {
-                "run as that user, or have them list your user id as `trustUid` in `config.json`"
+                "run as that user, or if you trust that user, have its user id listed as `trustUid` in `config.json`"
             }
             Self::NetworkFilesystem { .. } => {
                 "set LYCHGATE_ROOT to a folder on a local disk, or set `\"networkFilesystem\": \"allow\"` in the root's `config.json`"

@@ -202,7 +202,17 @@ impl Store {
             let bytes =
                 dir.read(&file, ARCHIVE_BYTES_MAX)?.ok_or_else(|| damaged("it is missing".to_owned()))?;
             for line in bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
-                events.push(serde_json::from_slice(line).map_err(|error| damaged(error.to_string()))?);
+                let event: Event =
+                    serde_json::from_slice(line).map_err(|error| damaged(error.to_string()))?;
+                events.push(event);
+            }
+            // Events are numbered without a gap, so lost ones are noticed.
+            let next = events.last().map_or(0, |event| event.n) + 1;
+            let whole = (1..next).eq(events.iter().map(|event| event.n));
+            if !whole
+                || (number == row.history.archives && row.history.events.first().is_some_and(|e| e.n != next))
+            {
+                return Err(damaged("events are missing from it".to_owned()));
             }
         }
         Ok(events)

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use super::disk::{self, Dir};
 use super::error::{Result, StateError};
-use super::names::{TASKS, encode};
+use super::names::encode;
 use crate::protocol::ids::Name;
 
 /// How long to wait for locks, all of them together.
@@ -146,12 +146,11 @@ pub(super) fn acquire(root: &Path, wanted: &[Wanted], deadline: &mut Deadline) -
 #[allow(clippy::disallowed_methods, reason = "a wait ends by the clock, and grants nothing")]
 fn acquire_once(root: &Path, wanted: &[Wanted], deadline: &mut Deadline) -> Result<Option<Acquired>> {
     let root = Dir::open(root)?;
-    let missing = || StateError::damaged(root.at(TASKS), "the folder is missing");
-    let tasks = root.child(TASKS)?.ok_or_else(missing)?;
+    let tasks = super::root::tasks_of(&root)?;
     let mut held = Vec::with_capacity(wanted.len());
     for row in wanted {
         let busy = || format!("task `{}`", row.task);
-        let Some(mut dir) = tasks.child(&row.folder)? else {
+        let Some(mut dir) = super::open_row_folder(&tasks, &row.folder)? else {
             held.push((row.clone(), None));
             continue;
         };

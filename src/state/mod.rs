@@ -11,8 +11,8 @@
 //! machine dies; readers take no lock and see whole commits only; no lock is ever on something that is renamed
 //! or removed; a failed sync is never tried again; there is no daemon and no repair step.
 //!
-//! Where to start reading: `commit.rs` for the steps of a commit, `transaction.rs` for what the next call does
-//! about a dead one, `reading.rs` for what a reader sees meanwhile.
+//! `docs/STATE.md` has every file and every step. Where to start reading: `commit.rs` for the steps of a commit,
+//! `transaction.rs` for what the next call does about a dead one, `reading.rs` for what a reader sees meanwhile.
 
 mod commit;
 mod disk;
@@ -45,7 +45,7 @@ pub use evidence::Evidence;
 pub use filesystem::Locality;
 pub use lock::{LockPlan, LockWait};
 pub use pending::{Pending, PendingFile, PendingRow};
-pub use places::canonical;
+pub use places::{canonical, user};
 pub use report::{LateReport, ReportMeta, ReportWrite};
 pub use report_text::{REPORT_BYTES_MAX, ReportInputError, ReportText};
 pub use secret::Secret;
@@ -59,7 +59,9 @@ use crate::protocol::ids::Name;
 pub enum Access {
     /// Looking: nothing is made, locked or changed.
     Read,
-    /// Changing: a missing root is made.
+    /// Changing what is there: a missing root is not made, for it holds nothing that could be changed.
+    Change,
+    /// Adding to it: a missing root is made.
     Write,
 }
 

@@ -101,7 +101,12 @@ pub(super) fn late_file(attempt: Option<&AttemptId>, text_sha256: &str) -> Strin
     format!("{}-{digest}.json", attempt.map_or("unbound", AttemptId::as_str))
 }
 
-/// The archive file of a row's history.
+/// Whether a name is that of an archive of a row's history.
+pub(super) fn is_history_file(name: &str) -> bool {
+    name.starts_with("history-")
+}
+
+/// The name of an archive of a row's history.
 pub(super) fn history_file(number: u64) -> String {
     format!("history-{number}.jsonl")
 }

@@ -190,11 +190,17 @@ fn place_file(dir: &Dir, name: &str, file: &PendingFile, trust: Trust) -> Result
     }
 }
 
+/// Whether a file has its place. What lies there with other content was damaged after the commit, which refuses
+/// to go over another file: it is never written over, whoever reads it finds it unreadable, and it must not
+/// keep its task from being stopped.
 fn in_place(dir: &Dir, name: &str, file: &PendingFile) -> Result<bool> {
-    match digest_of(dir, name)? {
+    match dir.kind(name)? {
         None => Ok(false),
-        Some(found) if found == file.sha256 => Ok(true),
-        Some(_) => Err(StateError::damaged(dir.at(name), "it is not what a row says was written there")),
+        Some(Kind::File) => Ok(true),
+        Some(_) => {
+            let reason = format!("it is no file, though a row says that {} was written there", file.sha256);
+            Err(StateError::damaged(dir.at(name), reason))
+        }
     }
 }
 
@@ -205,6 +211,10 @@ pub(super) fn rewrite_files(root: &Dir, files: &[PendingFile]) -> Result<()> {
         let (folders, name) = file.place();
         let missing = || StateError::damaged(root.at(&file.path), "it is missing");
         let dir = root.descend(&folders)?.ok_or_else(missing)?;
+        if digest_of(&dir, name)?.as_deref() != Some(&file.sha256) {
+            // Damaged since; writing it anew would only make the damage durable.
+            continue;
+        }
         let mut source = dir.open_file(name)?.ok_or_else(missing)?;
         let mut temp = dir.temp()?;
         temp.write(|writer| io::copy(&mut source, writer))?;

@@ -31,3 +31,8 @@ impl Store {
 pub fn canonical(root: &Path) -> PathBuf {
     disk::canonical(root).ok().flatten().unwrap_or_else(|| root.to_owned())
 }
+
+/// The user this process acts as, for people.
+pub fn user() -> String {
+    format!("uid {}", disk::effective_user())
+}

@@ -19,7 +19,7 @@
 
 use std::sync::OnceLock;
 
-use crate::protocol::row::ProcessRef;
+use crate::protocol::row::{Extra, ProcessRef};
 
 #[cfg(target_os = "linux")]
 mod linux;
@@ -199,6 +199,7 @@ pub fn describe(pid: u32, here: &Here) -> Result<ProcessRef, ProcessUnreadable> 
         boot_id: surroundings.boot_id.clone(),
         pid_namespace: surroundings.pid_namespace.clone(),
         time_namespace: surroundings.time_namespace.clone(),
+        extra: Extra::new(),
     })
 }
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::disk::{Dir, Kind};
 use super::document::{self, Document};
 use super::error::{Result, StateError};
-use super::names::{PART_PREFIX, ROW, encode};
+use super::names::{PART_PREFIX, encode};
 use super::pending::{PartOf, Pending};
 use crate::protocol::ids::Name;
 
@@ -93,7 +93,7 @@ enum Reading {
 /// One reading.
 fn read_once(tasks: &Dir, dir: &Dir, folder: &str, task: Option<&Name>) -> Result<Reading> {
     let parts = parts_in(dir)?;
-    let current = document::read(dir, ROW, folder, task)?;
+    let current = document::read_row(dir, folder, task)?;
     let revision = current.as_ref().map_or(0, |document| document.revision);
     for part in parts {
         let Some((mut document, commit)) = read_part(dir, &part, folder, task)? else {

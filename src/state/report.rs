@@ -17,10 +17,10 @@ use super::document::Document;
 use super::error::{Result, StateError};
 use super::evidence::Evidence;
 use super::names::{LATE, evidence_file, hex, late_file, reports_folder};
-use super::pending::{PendingFile, digest_stream};
+use super::pending::digest_stream;
 use super::report_text::{ReportText, Unescape};
 use crate::protocol::ids::{AttemptId, Name, Timestamp};
-use crate::protocol::row::ReportRef;
+use crate::protocol::row::{ReportRef, Row};
 
 /// The version of the report format this program writes.
 const REPORT_VERSION: u64 = 1;
@@ -161,17 +161,15 @@ fn write_text(file: &mut impl Read, writer: &mut dyn Write) -> io::Result<String
 }
 
 impl Store {
-    /// Opens the file of a report that counts, wherever a commit that is not finished has it.
-    fn open_report(&self, document: &Document, report: &ReportRef) -> Result<Option<fs_err::File>> {
-        let folders = reports_folder(&document.row.parent_workspace_id, &document.row.task_id);
-        let file = evidence_file(report.attempt_id.as_ref());
+    /// Opens a file of a task's report folder, wherever a commit that is not finished has it.
+    fn open_kept(&self, document: &Document, folders: &[String], file: &str) -> Result<Option<fs_err::File>> {
         let path = format!("{}/{file}", folders.join("/"));
         let pending = document.files.iter().find(|pending| pending.path == path);
         let root = self.open_root()?;
         // Twice, because the file may be put in place between the two looks.
         for _ in 0..2 {
-            let Some(dir) = root.descend(&folders)? else { return Ok(None) };
-            if let Some(found) = dir.open_file(&file)? {
+            let Some(dir) = root.descend(folders)? else { return Ok(None) };
+            if let Some(found) = dir.open_file(file)? {
                 return Ok(Some(found));
             }
             let Some(pending) = pending else { return Ok(None) };
@@ -180,6 +178,15 @@ impl Store {
             }
         }
         Ok(None)
+    }
+
+    fn open_report(&self, document: &Document, report: &ReportRef) -> Result<Option<fs_err::File>> {
+        let folders = reports_folder(&document.row.parent_workspace_id, &document.row.task_id);
+        self.open_kept(document, &folders, &evidence_file(report.attempt_id.as_ref()))
+    }
+
+    fn open_late(&self, document: &Document, file: &str) -> Result<Option<fs_err::File>> {
+        self.open_kept(document, &late_folders(&document.row), file)
     }
 
     /// Whether a report's file is there and exactly what its row says.
@@ -232,44 +239,66 @@ impl Store {
         dir.map_or(Ok(None), |dir| dir.child(LATE))
     }
 
-    /// The refused reports of a task, in the order they were kept in, wherever a commit that is not finished has
-    /// them. One that cannot be read says so. The error is for people.
+    /// The refused reports of a task, in the order they were kept in, with those that a commit has not put in place
+    /// yet. One that cannot be read says so. The error is for people.
     pub fn late_reports(&self, document: &Document) -> std::result::Result<Vec<LateReport>, String> {
         let row = &document.row;
         let find = || -> Result<Vec<LateReport>> {
-            let Some(dir) = self.late_folder(&row.parent_workspace_id, &row.task_id)? else {
-                return Ok(vec![]);
-            };
-            let names = dir.list()?.into_iter().map(|entry| entry.name);
-            let files: BTreeSet<String> = names
-                .filter(|name| !name.starts_with('.') && has_json_ending(name))
-                .chain(pending_late(document).map(|file| file.place().1.to_owned()))
-                .collect();
-            let mut found: Vec<_> = files
-                .into_iter()
-                .map(|file| late_report(&LateFile { dir: &dir, document, name: file }))
-                .collect();
+            let folder = self.late_folder(&row.parent_workspace_id, &row.task_id)?;
+            let listed = folder.map_or(Ok(Vec::new()), |dir| dir.list())?;
+            let prefix = format!("{}/", late_folders(row).join("/"));
+            let mut names: BTreeSet<String> = listed.into_iter().map(|entry| entry.name).collect();
+            for name in document.files.iter().filter_map(|file| file.path.strip_prefix(&prefix)) {
+                if self.open_late(document, name)?.is_some() {
+                    names.insert(name.to_owned());
+                }
+            }
+            names.retain(|name| !name.starts_with('.') && has_json_ending(name));
+            let mut found: Vec<_> = names.into_iter().map(|file| self.late_report(document, file)).collect();
             found.sort_by(|a, b| (&a.at, &a.file).cmp(&(&b.at, &b.file)));
             Ok(found)
         };
         find().map_err(|error| super::evidence::told(&error))
     }
 
+    fn late_report(&self, document: &Document, file: String) -> LateReport {
+        let nothing = |unreadable: String| LateReport {
+            file: file.clone(),
+            attempt: None,
+            title: None,
+            at: None,
+            bytes: 0,
+            text_sha256: String::new(),
+            unreadable: Some(unreadable),
+        };
+        let header = self
+            .open_late(document, &file)
+            .and_then(|found| found.map(|found| header_of(found, &document.row.task_id)).transpose());
+        match header {
+            Ok(Some(header)) => LateReport {
+                attempt: header.attempt_id,
+                title: header.title,
+                at: Some(header.at),
+                bytes: header.bytes,
+                text_sha256: header.sha256,
+                unreadable: None,
+                file,
+            },
+            Ok(None) => nothing("it is gone".to_owned()),
+            Err(error) => nothing(super::evidence::told(&error)),
+        }
+    }
+
     /// Writes the text of a refused report, after it was found to be what its file says.
     pub fn show_late(&self, document: &Document, report: &LateReport, out: &mut dyn Write) -> Evidence<()> {
-        let row = &document.row;
         let mut show = || -> Result<Option<()>> {
-            let Some(dir) = self.late_folder(&row.parent_workspace_id, &row.task_id)? else {
-                return Ok(None);
-            };
-            let late = LateFile { dir: &dir, document, name: report.file.clone() };
-            let Some(header) = late.open()?.map(|found| read_header(found, &row.task_id)).transpose()? else {
-                return Ok(None);
-            };
-            let Some(mut found) = late.open()? else { return Ok(None) };
-            let failed = |error| StateError::io("print the text of", dir.at(&report.file), error);
+            let Some(found) = self.open_late(document, &report.file)? else { return Ok(None) };
+            let header = header_of(found, &document.row.task_id)?;
+            let Some(mut found) = self.open_late(document, &report.file)? else { return Ok(None) };
+            let path = found.path().to_owned();
+            let failed = |error| StateError::io("print the text of", &path, error);
             if write_text(&mut found, &mut io::sink()).map_err(failed)? != header.sha256 {
-                return Err(StateError::damaged(dir.at(&report.file), "its text is not the one it names"));
+                return Err(StateError::damaged(&path, "its text is not the one it names"));
             }
             found.seek(SeekFrom::Start(0)).map_err(failed)?;
             write_text(&mut found, out).map(|_| Some(())).map_err(failed)
@@ -295,79 +324,24 @@ pub(super) fn late_is_kept(dir: &Dir, task: &Name, file: &str, text_sha256: &str
         return Ok(false);
     }
     let Some(found) = dir.open_file(file)? else { return Ok(false) };
-    let header = read_header(found, task)?;
+    let header = header_of(found, task)?;
     let Some(mut found) = dir.open_file(file)? else { return Ok(false) };
     let actual = write_text(&mut found, &mut io::sink());
     Ok(header.sha256 == text_sha256 && actual.is_ok_and(|actual| actual == text_sha256))
 }
 
-fn read_header(found: fs_err::File, task: &Name) -> Result<Header> {
+fn late_folders(row: &Row) -> Vec<String> {
+    let mut folders = reports_folder(&row.parent_workspace_id, &row.task_id).to_vec();
+    folders.push(LATE.to_owned());
+    folders
+}
+
+fn header_of(found: fs_err::File, task: &Name) -> Result<Header> {
     let path = found.path().to_owned();
-    let damaged = |reason: String| StateError::damaged(&path, reason);
     let header: Header = serde_json::from_reader(io::BufReader::with_capacity(CHUNK_BYTES, found))
-        .map_err(|error| damaged(format!("it is not a report: {error}")))?;
+        .map_err(|error| StateError::damaged(&path, format!("it is not a report: {error}")))?;
     if header.version != REPORT_VERSION || header.task_id != *task {
-        return Err(damaged("it is another task's report, or of another version".to_owned()));
+        return Err(StateError::damaged(&path, "it is another task's report, or of another version"));
     }
     Ok(header)
-}
-
-/// The late files that a commit which is not finished may not have put in place yet.
-fn pending_late(document: &Document) -> impl Iterator<Item = &PendingFile> {
-    let row = &document.row;
-    let folder = reports_folder(&row.parent_workspace_id, &row.task_id).join("/") + "/" + LATE + "/";
-    document.files.iter().filter(move |file| file.path.starts_with(&folder))
-}
-
-/// One late file, in its place or beside it.
-struct LateFile<'a> {
-    dir: &'a Dir,
-    document: &'a Document,
-    name: String,
-}
-
-impl LateFile<'_> {
-    fn open(&self) -> Result<Option<fs_err::File>> {
-        let pending = pending_late(self.document).find(|file| file.place().1 == self.name);
-        // Twice, because the file may be put in place between the two looks.
-        for _ in 0..2 {
-            if let Some(found) = self.dir.open_file(&self.name)? {
-                return Ok(Some(found));
-            }
-            let Some(pending) = pending else { return Ok(None) };
-            if let Some(found) = self.dir.open_file(&pending.staged)? {
-                return Ok(Some(found));
-            }
-        }
-        Ok(None)
-    }
-}
-
-fn late_report(late: &LateFile<'_>) -> LateReport {
-    let file = late.name.clone();
-    let nothing = |unreadable: String| LateReport {
-        file: file.clone(),
-        attempt: None,
-        title: None,
-        at: None,
-        bytes: 0,
-        text_sha256: String::new(),
-        unreadable: Some(unreadable),
-    };
-    let header = late
-        .open()
-        .and_then(|found| found.map(|found| read_header(found, &late.document.row.task_id)).transpose());
-    match header {
-        Ok(Some(header)) => LateReport {
-            attempt: header.attempt_id,
-            title: header.title,
-            at: Some(header.at),
-            bytes: header.bytes,
-            text_sha256: header.sha256,
-            unreadable: None,
-            file,
-        },
-        Ok(None) => nothing("it is gone".to_owned()),
-        Err(error) => nothing(super::evidence::told(&error)),
-    }
 }

@@ -53,14 +53,15 @@ impl Store {
     /// A root that is a file, or has files of somebody else's and no `config.json`, is foreign.
     pub fn open(dir: &Path, access: Access) -> Result<Self> {
         let Some(path) = disk::canonical(dir)? else {
-            if access == Access::Read {
+            if access != Access::Write {
                 return Err(StateError::NoRoot { path: dir.to_owned() });
             }
             // Looked at before anything is made: on a refused file system nothing is.
             let above = disk::nearest_existing(dir)?;
             writable(&above, dir, filesystem_of(&above)?, false)?;
             disk::make_root_folder(dir)?;
-            let path = disk::canonical(dir)?.ok_or_else(|| StateError::NoRoot { path: dir.to_owned() })?;
+            let vanished = || StateError::io("find", dir, io::Error::from(io::ErrorKind::NotFound));
+            let path = disk::canonical(dir)?.ok_or_else(vanished)?;
             return Self::open_existing(path, access);
         };
         Self::open_existing(path, access)
@@ -76,14 +77,14 @@ impl Store {
         let filesystem = filesystem_of(&root)?;
         let config = match (read_config(&root)?, access) {
             (Some(config), _) => config,
-            (None, Access::Read) => return Err(unmade(&root)?),
+            (None, Access::Read | Access::Change) => return Err(unmade(&root)?),
             (None, Access::Write) => {
                 writable(&root, &path, filesystem, false)?;
                 owned(&root, &[])?;
                 initialise(root)?
             }
         };
-        if access == Access::Write {
+        if access != Access::Read {
             let root = Dir::open(&path)?;
             writable(&root, &path, filesystem, config.network_allowed)?;
             owned(&root, &config.trusted)?;
@@ -123,8 +124,34 @@ impl Store {
     }
 
     pub(super) fn open_tasks(&self) -> Result<Dir> {
-        let root = self.open_root()?;
-        root.child(TASKS)?.ok_or_else(|| StateError::damaged(root.at(TASKS), "the folder is missing"))
+        tasks_of(&self.open_root()?)
+    }
+}
+
+/// The folder of the rows. A root that was made has one, so anything else in its place is damage.
+pub(super) fn tasks_of(root: &Dir) -> Result<Dir> {
+    let damaged = |reason: &str| StateError::damaged(root.at(TASKS), reason);
+    match root.child(TASKS) {
+        Ok(tasks) => tasks.ok_or_else(|| damaged("the folder is missing")),
+        Err(StateError::Io { source, .. }) if source.kind() == io::ErrorKind::NotADirectory => {
+            Err(damaged("it is not a folder"))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+impl Store {
+    /// Removes what an initialisation or a spooling that died has left in the root folder itself. What cannot
+    /// be removed does no harm and stays.
+    pub fn sweep(&self) {
+        let Ok(Ok(Ok(root))) = self.open_root().map(|root| try_lock(root, Mode::Exclusive)) else { return };
+        for entry in root.list().unwrap_or_default() {
+            if entry.kind == Kind::Folder && entry.name.starts_with(WRITE_ONCE_PREFIX) {
+                drop(remove_write_once(&root, &entry.name));
+            } else if entry.kind == Kind::File && entry.name.starts_with(TEMP_PREFIX) {
+                drop(root.remove(&entry.name));
+            }
+        }
     }
 }
 
@@ -306,15 +333,20 @@ fn remove_all(root: &Dir, unwanted: impl Fn(&Entry) -> bool) -> Result<()> {
             root.remove(&entry.name)?;
             continue;
         }
-        if root.remove_folder(&entry.name).is_ok() {
-            continue;
-        }
-        if let Some(dir) = root.child(&entry.name)? {
-            for inner in dir.list()?.iter().filter(|inner| inner.kind == Kind::File) {
-                dir.remove(&inner.name)?;
-            }
-        }
-        root.remove_folder(&entry.name)?;
+        remove_write_once(root, &entry.name)?;
     }
     Ok(())
+}
+
+/// Removes a temporary folder of `write_once`, which holds one file at the most.
+fn remove_write_once(root: &Dir, name: &str) -> Result<()> {
+    if root.remove_folder(name).is_ok() {
+        return Ok(());
+    }
+    if let Some(dir) = root.child(name)? {
+        for inner in dir.list()?.iter().filter(|inner| inner.kind == Kind::File) {
+            dir.remove(&inner.name)?;
+        }
+    }
+    root.remove_folder(name)
 }

@@ -33,9 +33,9 @@ enum Staged {
 }
 
 impl TokenFile {
-    /// Whether there is anything at `path`, a dangling link included.
+    /// Whether there is anything at `path`, a dangling link included, or nobody can tell.
     pub fn exists(path: &Path) -> bool {
-        fs_err::symlink_metadata(path).is_ok()
+        !matches!(fs_err::symlink_metadata(path), Err(error) if error.kind() == io::ErrorKind::NotFound)
     }
 
     /// Reads a token.
@@ -190,7 +190,8 @@ fn sync_folder(path: &Path) -> io::Result<()> {
 }
 
 fn read_bounded(file: File) -> io::Result<String> {
-    let mut text = String::new();
-    file.take(TOKEN_BYTES_MAX).read_to_string(&mut text)?;
-    Ok(text)
+    let mut bytes = Vec::new();
+    file.take(TOKEN_BYTES_MAX).read_to_end(&mut bytes)?;
+    // What is no text is no token, and that is for the check of the token to say.
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }

@@ -49,7 +49,7 @@ enum Round<'a> {
 impl Store {
     /// Takes the locks of a plan, reads its rows, and finishes what a dead process left half done in them.
     pub fn begin(&self, plan: &LockPlan, wait: LockWait) -> Result<Transaction<'_>> {
-        if self.access != Access::Write {
+        if self.access == Access::Read {
             return Err(StateError::internal("the root was opened for reading only"));
         }
         let mut plan = plan.clone();

@@ -20,7 +20,6 @@ pub struct TestRoot {
 }
 
 /// What a call did, as seen from outside.
-#[must_use]
 #[derive(Clone)]
 pub struct Outcome {
     pub exit: i32,
@@ -124,11 +123,13 @@ impl TestRoot {
     }
 
     /// Runs a call in the default text form.
+    #[must_use]
     pub fn run(&self, args: &[&str]) -> Outcome {
         self.finish(self.command(args).spawn().unwrap())
     }
 
     /// Runs a call that answers in JSON.
+    #[must_use]
     pub fn json(&self, args: &[&str]) -> Outcome {
         let mut command = self.command(args);
         command.args(["--json"]);
@@ -136,6 +137,7 @@ impl TestRoot {
     }
 
     /// Runs a call with something on standard input, answering in JSON.
+    #[must_use]
     pub fn json_with_stdin(&self, args: &[&str], stdin: &[u8]) -> Outcome {
         let mut command = self.command(args);
         command.arg("--json").stdin(Stdio::piped());
@@ -146,6 +148,7 @@ impl TestRoot {
     }
 
     /// Waits for a call and gives what it did, with the names of this run's folders and tokens blanked.
+    #[must_use]
     pub fn finish(&self, child: Child) -> Outcome {
         let output = child.wait_with_output().unwrap();
         let text = |bytes: Vec<u8>| self.blanked(&String::from_utf8(bytes).unwrap());
@@ -198,6 +201,21 @@ impl TestRoot {
         let text = std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         let file: Value = serde_json::from_slice(&text).unwrap();
         file["document"]["body"].clone()
+    }
+
+    /// Changes the text of a row's document and makes its checksum right again: for rows that only an older
+    /// program could have written.
+    pub fn edit_row(&self, task: &str, from: &str, to: &str) {
+        use sha2::Digest as _;
+        let path = self.path().join("tasks").join(task).join("row.json");
+        let text = std::fs::read_to_string(&path).unwrap();
+        let document = text.split_once(r#""document":"#).unwrap().1.trim_end().strip_suffix('}').unwrap();
+        assert!(document.contains(from), "`{from}` is not in {document}");
+        let document = document.replacen(from, to, 1);
+        let digest = sha2::Sha256::digest(document.as_bytes());
+        let digest: Vec<String> = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+        let digest = digest.concat();
+        std::fs::write(path, format!("{{\"sha256\":\"{digest}\",\"document\":{document}}}\n")).unwrap();
     }
 
     /// Waits until a call that was started with [`TestRoot::paused`] has reached its point.
@@ -299,11 +317,13 @@ impl Task<'_> {
     }
 
     /// Settles a turn with the owner's token.
+    #[must_use]
     pub fn settle(&self, turn: &str) -> Outcome {
         self.root.json(&["settle", &self.id, "--turn", turn, "--token", &self.token])
     }
 
     /// Publishes a report.
+    #[must_use]
     pub fn report(&self, text: &str) -> Outcome {
         let args = ["report", &self.id, "--attempt", &self.attempt, "--token", &self.token];
         self.root.json_with_stdin(&args, text.as_bytes())
@@ -324,6 +344,7 @@ impl Task<'_> {
     }
 
     /// Claims it for `run`/`step`/`hash`.
+    #[must_use]
     pub fn claim(&self, more: &[&str]) -> Outcome {
         let mut args = vec!["claim-retire", &self.id, "--attempt", &self.attempt, "--run", "run"];
         args.extend(["--step", "step", "--input-hash", "hash", "--parent", "ws"]);

@@ -29,6 +29,7 @@ pub(crate) fn report_write(store: &Store, task: &str, text: &str, late: bool) ->
         file_sha256: text.file_digest(&meta).unwrap(),
         title: meta.title.clone(),
         at: meta.at.clone(),
+        extra: lychgate::protocol::row::Extra::new(),
     };
     (ReportWrite { meta, text, late }, reference)
 }

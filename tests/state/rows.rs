@@ -5,9 +5,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use lychgate::state::{LockPlan, LockWait, StateError, Store, Writes};
+use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use super::common::{AT_ONCE, PATIENT, TestRoot, begin, event, marked, name, plan, row, tree};
+use super::common::{AT_ONCE, ATTEMPT, PATIENT, TestRoot, begin, event, marked, name, plan, row, tree};
 
 fn one(row: lychgate::protocol::row::Row) -> Writes {
     Writes { rows: vec![row], ..Writes::default() }
@@ -134,6 +135,62 @@ fn unknown_fields_survive_a_rewrite() {
     assert!(
         text.contains(r#""inRow":1"#) && text.contains(r#""inFile":[2]"#) && text.contains(r#""revision":5"#)
     );
+}
+
+/// Puts a field no version knows into every record below, and counts them.
+fn add_unknown(value: &mut Value) -> usize {
+    match value {
+        Value::Object(record) => {
+            let below: usize = record.values_mut().map(add_unknown).sum();
+            record.insert("ofALaterVersion".to_owned(), true.into());
+            below + 1
+        }
+        Value::Array(records) => records.iter_mut().map(add_unknown).sum(),
+        _ => 0,
+    }
+}
+
+#[test]
+fn unknown_fields_of_every_record_of_a_row_survive_a_rewrite() {
+    let (at, attempt) = ("2026-01-01T00:00:00Z", ATTEMPT);
+    let process = json!({ "pid": 7 });
+    let owner = json!({ "name": "n", "process": process });
+    let mut body = serde_json::to_value(row("t", "ws")).unwrap();
+    body["workflowTask"] = json!({ "runId": "r", "stepId": "s", "inputHash": "h" });
+    body["attempt"]["owner"] = owner.clone();
+    body["attempt"]["unprovenOverride"] = json!({ "at": at, "besideTurns": [] });
+    body["taskAttemptRetiredBy"] = json!({
+        "runId": "r", "stepId": "s", "inputHash": "h", "childTaskId": "t", "attemptId": attempt,
+        "mode": "no-report", "at": at
+    });
+    body["retirement"] = json!({ "nonce": "non_0123456789abcdef0123456789abcdef" });
+    body["replaces"] = json!({ "taskId": "o", "attemptId": attempt });
+    let cleanup = json!({
+        "cleanupId": "cln_0123456789abcdef0123456789abcdef", "name": "c", "process": process, "since": at
+    });
+    body["settlement"] = json!({
+        "closedBy": "stop", "closedFrom": "turn", "at": at, "cleanups": [cleanup], "settled": { "settledAt": at }
+    });
+    body["sends"] = json!([{
+        "sendId": "snd_0123456789abcdef0001", "attemptId": attempt, "owned": true, "state": "pending", "since": at
+    }]);
+    body["superseded"] = json!([{ "attemptId": attempt, "owned": true, "owner": owner, "at": at }]);
+    let report = json!({ "textSha256": "0", "textBytes": 1, "fileSha256": "0", "at": at });
+    body["reports"] = json!([report]);
+    let event = serde_json::to_value(event("stopped")).unwrap();
+    body["history"] = json!({ "total": 1, "archives": 0, "events": [event] });
+    body["requests"] = json!([{ "requestId": "r", "command": "stop", "digest": "0", "answer": {} }]);
+    let n_records = add_unknown(&mut body);
+    let root = TestRoot::new();
+    root.put(&["t"]);
+    let text = envelope(&json!({ "version": 1, "kind": "task", "revision": 1, "body": body }).to_string());
+    fs::write(root.row_file("t"), text).unwrap();
+    let store = root.store();
+    let tx = begin(&store, &["t"]).unwrap();
+    let next = tx.row(&name("t")).unwrap().clone();
+    tx.commit(one(next)).unwrap();
+    let text = fs::read_to_string(root.row_file("t")).unwrap();
+    assert_eq!(text.matches("ofALaterVersion").count(), n_records, "{text}");
 }
 
 #[test]

@@ -11,6 +11,12 @@ use super::owner_word;
 
 /// The narrowest table that still says something.
 const WIDTH_MIN: usize = 60;
+/// The narrowest column of names.
+const TASK_MIN: usize = 7;
+/// The narrowest column of reasons.
+const WHY_MIN: usize = 8;
+/// The longest reason.
+const REASON_MAX: usize = 24;
 
 fn text<'a>(fields: &'a Map<String, Value>, path: &str) -> &'a str {
     let mut names = path.split('.');
@@ -46,10 +52,16 @@ pub(super) fn many(root: &Path, tasks: &[Value], style: &Style) -> String {
     let widest = |key: &str, most: usize| {
         let longest =
             tasks.iter().filter_map(Value::as_object).map(|task| text(task, key).chars().count()).max();
-        longest.unwrap_or(0).clamp(7, most)
+        longest.unwrap_or(0).clamp(TASK_MIN, most)
     };
-    let (task_w, outcome_w) = (widest("taskId", width / 3), 18);
-    let why_w = width.saturating_sub(task_w + outcome_w + 12 + 8 + 4).max(8);
+    let outcome_w = 18;
+    // The other columns, and the gaps between all of them.
+    let others_w = outcome_w + 12 + 8 + 4;
+    // A reason is a word to look up, so it is not cut for the sake of a long name.
+    let reason_w = widest("reasonCode", REASON_MAX);
+    let left_w = width.saturating_sub(others_w + reason_w);
+    let task_w = widest("taskId", left_w.min(width / 3).max(TASK_MIN));
+    let why_w = width.saturating_sub(task_w + others_w).max(WHY_MIN);
     let mut row = |task: &str, outcome: &str, status: &str, owner: &str, why: &str| {
         let line = format!(
             "{} {} {} {} {}",
@@ -154,6 +166,7 @@ pub(super) fn one(root: &Path, fields: &Map<String, Value>, _style: &Style) -> S
             ),
         );
     }
+    line("history", text(fields, "historyError"));
     lists(&mut out, fields);
     out
 }
@@ -192,8 +205,7 @@ fn lists(out: &mut String, fields: &Map<String, Value>) {
                 from => format!("{from} -> {}", text(event, "to")),
             };
             let subject = [text(event, "subject"), text(event, "note")].join(" ");
-            let _ = writeln!(
-                out,
+            let line = format!(
                 "  {} {:<12} {:<18} {} {}",
                 text(event, "at"),
                 text(event, "command"),
@@ -201,6 +213,7 @@ fn lists(out: &mut String, fields: &Map<String, Value>) {
                 escaped(&change),
                 escaped(subject.trim())
             );
+            let _ = writeln!(out, "{}", line.trim_end());
         }
     }
 }

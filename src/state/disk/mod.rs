@@ -58,11 +58,14 @@ pub(super) struct Dir {
     handle: fs_err::File,
 }
 
-/// Resolves the root's own path once: the root itself may be a link. `None`: there is nothing.
+/// Resolves the root's own path once: the root itself may be a link. `None`: there is nothing, not even a link
+/// that leads nowhere.
 pub(super) fn canonical(path: &Path) -> Result<Option<PathBuf>> {
     match fs_err::canonicalize(path) {
         Ok(path) => Ok(Some(path)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) if error.kind() == io::ErrorKind::NotFound && identity_of_path(path)?.is_none() => {
+            Ok(None)
+        }
         Err(error) => Err(StateError::io("find", path, error)),
     }
 }
@@ -156,13 +159,19 @@ impl Dir {
 
     /// Opens a regular file for reading. Anything else in its place is an error of kind `InvalidData`.
     pub(super) fn open_file(&self, name: &str) -> Result<Option<fs_err::File>> {
-        let Some(file) = self.open_at(name, open_flags())? else { return Ok(None) };
-        let found = file.metadata().map_err(|error| StateError::io("look at", self.at(name), error))?;
-        if !found.is_file() {
+        let other = || {
             let reason = io::Error::new(io::ErrorKind::InvalidData, "it is not a regular file");
-            return Err(StateError::io("read", self.at(name), reason));
-        }
-        Ok(Some(file))
+            StateError::io("read", self.at(name), reason)
+        };
+        let file = match self.open_at(name, open_flags()) {
+            Ok(Some(file)) => file,
+            Ok(None) => return Ok(None),
+            // A socket, and a device that nothing drives, cannot even be opened.
+            Err(StateError::Io { .. }) if self.kind(name)? == Some(Kind::Other) => return Err(other()),
+            Err(error) => return Err(error),
+        };
+        let found = file.metadata().map_err(|error| StateError::io("look at", self.at(name), error))?;
+        if found.is_file() { Ok(Some(file)) } else { Err(other()) }
     }
 
     /// Reads a whole file of at most `bytes_max`; a larger one is an error of kind `InvalidData`.

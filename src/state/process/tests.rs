@@ -34,6 +34,7 @@ fn everything_known() -> (ProcessRef, Surroundings) {
         boot_id: here.boot_id.clone(),
         pid_namespace: here.pid_namespace.clone(),
         time_namespace: here.time_namespace.clone(),
+        extra: crate::protocol::row::Extra::new(),
     };
     (process, here)
 }
