@@ -342,7 +342,7 @@ mod token_files {
         insta::assert_snapshot!(root.run(&reserve), @"
         exit 10
         --- stderr
-        lychgate reserve: refused (token-file-exists): the token file `[DIR]/tok` cannot be written: failed to open file `[DIR]/tok`: File exists (os error 17)
+        lychgate reserve: refused (token-file-exists): the token file `[DIR]/tok` cannot be written: File exists (os error 17)
         hint: name a new file; a token is never written over
         ");
         assert_eq!(std::fs::read_to_string(&file).unwrap(), "precious");
