@@ -33,6 +33,8 @@ pub struct Answer {
     pub root: Option<PathBuf>,
     /// The name of the call, if it came that far.
     pub request_id: Option<RequestId>,
+    /// Whether the call changed something, a refusal too.
+    pub changed: bool,
     /// The command's own fields, in camelCase, in the order they are printed.
     pub fields: Map<String, Value>,
     /// What happened, for people: one sentence without a full stop.
@@ -45,9 +47,6 @@ pub struct Answer {
     pub body: Option<String>,
     /// A text that a successful answer in text form consists of, byte for byte (`report --show`).
     pub verbatim: Option<String>,
-    /// Whether it tells of a change, this call's or the one it repeats, whatever its exit status: whoever does not
-    /// hear it must ask again.
-    pub changed: bool,
 }
 
 /// The form of an answer.
@@ -95,12 +94,12 @@ impl Answer {
             exit: None,
             root: None,
             request_id: None,
+            changed: false,
             fields: Map::new(),
             message: message.into(),
             hint: None,
             body: None,
             verbatim: None,
-            changed: false,
         }
     }
 

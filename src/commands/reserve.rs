@@ -265,6 +265,13 @@ impl Job<'_> {
         Ok(reserved)
     }
 
+    /// A token whose attempt was certainly never committed is of no use to anybody.
+    fn take_back(&self, token_file: Option<&Path>, error: &StateError) {
+        if let (Some(path), false) = (token_file, matches!(error, StateError::Uncertain { .. })) {
+            TokenFile::take_back(path, self.context.request_id.as_str());
+        }
+    }
+
     fn commit(
         &self,
         transaction: Transaction<'_>,
@@ -301,17 +308,10 @@ impl Job<'_> {
                 Ok(answer)
             }
             Err(error) => {
-                take_back(self.context, token_file, &error);
+                self.take_back(token_file, &error);
                 Err(error.into())
             }
         }
-    }
-}
-
-/// A token whose attempt was certainly never committed is of no use to anybody.
-fn take_back(context: &Context, token_file: Option<&Path>, error: &StateError) {
-    if let (Some(path), false) = (token_file, matches!(error, StateError::Uncertain { .. })) {
-        TokenFile::take_back(path, context.request_id.as_str());
     }
 }
 

@@ -320,13 +320,15 @@ fn arguments_of_any_length_are_answered() {
     let many: Vec<&str> = tasks.iter().map(String::as_str).collect();
     let _ = json(&root, &[&["inspect"], many.as_slice()].concat()).is(0, "ok");
     let _ = json(&root, &[&["stop"], many.as_slice()].concat()).is(10, "no-task-record");
-    unchanged.holds("nothing was done");
     let (attempt, token) = (family.child.attempt.as_str(), family.child.token.as_str());
-    // A long word of a person is kept, and the task goes on with it.
-    let _ =
-        json(&root, &["admit", "t1", "--attempt", attempt, "--start", "--token", token, "--label", &long])
-            .is(0, "admitted");
-    let _ = json(&root, &["stop", "t1", "--reason", &long, "--failure", &long]).is(0, "stopping");
+    let label = ["admit", "t1", "--attempt", attempt, "--start", "--token", token, "--label", &long];
+    let _ = json(&root, &label).is(64, "usage");
+    unchanged.holds("nothing was done");
+    // The longest word of a person is kept, and the task goes on with it.
+    let long = &long[..4096];
+    let label = ["admit", "t1", "--attempt", attempt, "--start", "--token", token, "--label", long];
+    let _ = json(&root, &label).is(0, "admitted");
+    let _ = json(&root, &["stop", "t1", "--reason", long, "--failure", long]).is(0, "stopping");
     assert_eq!(json(&root, &["inspect", "t1"]).is(0, "ok").json()["closed"]["reason"], long);
     let _ = json(&root, &["settle", "t1", "--turn", &family.turn, "--token", token]).is(0, "turn-settled");
 }
