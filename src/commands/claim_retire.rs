@@ -69,7 +69,8 @@ pub(crate) fn run(context: &Context, args: &ClaimRetireArgs) -> Result<Answer, F
     )?;
     crate::seam::pause("claimed");
     // Rule 72: after the claim is durable, the reports are looked at once more.
-    let document = store.read_task(&args.task)?.ok_or_else(|| no_task(&args.task))?;
+    let document = store.read_task(&args.task).map_err(|error| Failure::after_claim(&error))?;
+    let document = document.ok_or_else(|| no_task(&args.task))?;
     retirement::alarm(&document.row, &evidence::reports(&store, &document))?;
     Ok(answer)
 }

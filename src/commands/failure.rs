@@ -66,6 +66,15 @@ impl Failure {
         }
     }
 
+    /// The claim stands, but nobody could look at the task once more.
+    pub(crate) fn after_claim(error: &StateError) -> Self {
+        Self::Call {
+            code: Code::AnswerNotDelivered,
+            message: format!("the claim is durable, but its task could not be read again: {}", chain(error)),
+            hint: Some("repeat the call with the same --request-id; it looks again".to_owned()),
+        }
+    }
+
     /// Turns a failure into the answer of `command`.
     pub(crate) fn into_answer(self, command: &'static str) -> Answer {
         match self {

@@ -93,7 +93,7 @@ impl Job<'_> {
             Seen::Before(record) => {
                 let answer = repeats::repeated(self.context, self.keys, record);
                 transact::rewrite(self.context, &transaction, &self.task)?;
-                return answer.map(|answer| self.with_path(answer));
+                return answer.map(|answer| self.with_path(answer, &meta.parent));
             }
             Seen::ForAnother(record) => return Err(repeats::reused(self.context, record)),
         }
@@ -125,6 +125,7 @@ impl Job<'_> {
         text: ReportText,
         digest: &str,
     ) -> Result<Answer, Failure> {
+        let parent = meta.parent.clone();
         match publishing {
             Publishing::Accept { mut row, said } => {
                 row.remember(repeats::record(self.context, digest, &said, &Grant::default()));
@@ -134,11 +135,11 @@ impl Job<'_> {
                     transaction,
                     Writes { rows: vec![*row], report, ..Writes::default() },
                 )?;
-                Ok(self.with_path(self.answer(said)))
+                Ok(self.with_path(self.answer(said), &parent))
             }
             Publishing::Already(said) => {
                 transact::rewrite(self.context, &transaction, &self.task)?;
-                Ok(self.with_path(self.answer(said)))
+                Ok(self.with_path(self.answer(said), &parent))
             }
             Publishing::Late { row, refusal } => {
                 match row {
@@ -172,13 +173,10 @@ impl Job<'_> {
         answer
     }
 
-    fn with_path(&self, mut answer: Answer) -> Answer {
-        let parent =
-            self.store.read_task(&self.task).ok().flatten().map(|document| document.row.parent_workspace_id);
-        if let Some(parent) = parent {
-            let path = self.store.report_path(&parent, &self.task, Some(&self.attempt));
-            answer.fields.insert("reportPath".to_owned(), json!(path.display().to_string()));
-        }
+    /// Reads nothing: whether the answer is whole must not hang on a reading after the commit.
+    fn with_path(&self, mut answer: Answer, parent: &Name) -> Answer {
+        let path = self.store.report_path(parent, &self.task, Some(&self.attempt));
+        answer.fields.insert("reportPath".to_owned(), json!(path.display().to_string()));
         answer
     }
 }

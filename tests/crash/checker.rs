@@ -2,14 +2,13 @@
 //! tells the truth about which.
 
 use std::collections::BTreeMap;
-use std::collections::hash_map::DefaultHasher;
-use std::hash::{Hash as _, Hasher as _};
 use std::path::Path;
 
 use lychgate::state::{Access, StateError, Store};
 use serde_json::{Value, json};
 
-use super::situations::Situation;
+use super::compare::{comparable, difference, equal, evidence, leftovers, lossy, outside, without_tokens};
+use super::prep::Situation;
 use super::world::{Bench, Call, Entry, Outcome};
 
 /// Which of the two allowed states a root is in.
@@ -91,12 +90,11 @@ impl Checker {
         for reference in [old, new] {
             assert_eq!(leftovers(&reference.repeat_tree), Vec::<String>::new(), "{name}");
         }
-        let same = if answered.code() == "admitted" { "already-admitted" } else { "" };
-        if answered.exit == Some(0) && same.is_empty() && !self.call.args.iter().any(|arg| arg == "recover") {
-            assert_eq!(new.repeat.stdout, answered.stdout, "{name}: the first answer, byte for byte");
-            assert_eq!(new.repeat_again.stdout, answered.stdout, "{name}");
-        } else if !same.is_empty() {
-            assert_eq!(new.repeat.code(), same, "{name}");
+        if answered.code() == "admitted" {
+            assert_eq!(new.repeat.code(), "already-admitted", "{name}");
+        } else {
+            assert_eq!(new.repeat, *answered, "{name}: the first answer, byte for byte");
+            assert_eq!(new.repeat_again, *answered, "{name}");
         }
     }
 
@@ -166,6 +164,23 @@ impl Checker {
         }
     }
 
+    /// Rule 15: a predecessor whose receipt cannot be read makes its successor unproven. So a rotation that could
+    /// not look comes to a state of its own, rightly, and says so.
+    pub fn is_unproven_for_want_of_sight(&self, bench: &Bench, outcome: &Outcome) -> bool {
+        let Ok(books) = books(bench) else { return false };
+        outcome.exit == Some(0)
+            && outcome.code() == "rotated"
+            && self.old.books.len() == books.len()
+            && books.values().any(|row| {
+                let row = &row["row"];
+                row["taskAttemptUnproven"] == true
+                    && row["attempt"]["receiptEligible"] == false
+                    && row["attempt"]["reason"]
+                        .as_str()
+                        .is_some_and(|reason| reason.contains("is unreadable: "))
+            })
+    }
+
     /// Whether the exit status, and the answer if one was printed, tell the truth. `before` is the state the
     /// call began in, `after` the one it left.
     pub fn truthful(
@@ -183,6 +198,13 @@ impl Checker {
             return if after == Side::New { Ok(()) } else { lie("seen, and then gone") };
         }
         let answered = outcome.code() == self.answered.code();
+        // A pass that left something alone for want of sight, and says so, did what it could.
+        let left = outcome
+            .answer()
+            .is_some_and(|answer| answer["left"].as_array().is_some_and(|left| !left.is_empty()));
+        if answered && left && outcome.exit == Some(0) {
+            return if after == Side::Old { Ok(()) } else { lie("it says that it left it alone") };
+        }
         match outcome.exit {
             None if answered && after == Side::Old => lie("it was answered before it was true"),
             None => Ok(()),
@@ -191,11 +213,16 @@ impl Checker {
                     return lie("it says that it was done");
                 }
                 equal("the answer", &outcome.stdout, &self.answered.stdout)?;
-                equal("the caller's files", &self::outside(crashed), &self.outside)
+                equal("the caller's files", &outside(crashed), &self.outside)
             }
             Some(71) => Ok(()),
-            Some(10 | 64 | 65 | 74 | 75) if after == Side::Old => Ok(()),
-            Some(10 | 64 | 65 | 74 | 75) => lie("it says that nothing was changed"),
+            // The alarm after a claim: its code says that the claim stands.
+            Some(11) if outcome.code() == "report-after-settlement" => match after {
+                Side::New => Ok(()),
+                Side::Old => lie("it says that the claim stands"),
+            },
+            Some(10 | 11 | 64 | 65 | 74 | 75) if after == Side::Old => Ok(()),
+            Some(10 | 11 | 64 | 65 | 74 | 75) => lie("it says that nothing was changed"),
             Some(_) => lie("an exit status that says nothing"),
         }
     }
@@ -275,143 +302,4 @@ fn inspect(bench: &Bench) -> Result<Value, String> {
         Some(answer) if outcome.exit == Some(0) => Ok(answer["tasks"].clone()),
         _ => Err(format!("inspect: {outcome:?}")),
     }
-}
-
-fn is_temporary(name: &str) -> bool {
-    name.starts_with(".lych-") || name.starts_with(".atomicwrite") || name.starts_with(".tmp")
-}
-
-/// Everything that a call which is over must not leave.
-fn leftovers(tree: &[Entry]) -> Vec<String> {
-    tree.iter().filter(|entry| is_temporary(entry.name())).map(|entry| entry.path.clone()).collect()
-}
-
-/// The evidence that counts.
-fn evidence(bench: &Bench) -> BTreeMap<String, Vec<u8>> {
-    let tree = bench.tree();
-    let read =
-        |path: &str| tree.iter().find(|entry| entry.path == path).and_then(|entry| entry.bytes.clone());
-    let mut counts: BTreeMap<String, Vec<u8>> = tree
-        .iter()
-        .filter(|entry| entry.path.starts_with("root/sessions/") && !is_temporary(entry.name()))
-        .filter_map(|entry| entry.bytes.clone().map(|bytes| (entry.path.clone(), bytes)))
-        .collect();
-    for row in tree.iter().filter(|entry| entry.name() == "row.json") {
-        let file: Value =
-            serde_json::from_slice(row.bytes.as_deref().unwrap_or_default()).unwrap_or_default();
-        for named in file["document"]["pending"]["files"].as_array().into_iter().flatten() {
-            let text = |field: &str| named[field].as_str().unwrap_or_default();
-            let place = format!("root/{}", text("path"));
-            let beside = Path::new(&place).with_file_name(text("staged")).display().to_string();
-            if let Some(bytes) = read(&place).or_else(|| read(&beside)) {
-                counts.insert(place, bytes);
-            }
-        }
-    }
-    counts
-}
-
-/// The caller's own files.
-fn outside(bench: &Bench) -> BTreeMap<String, Vec<u8>> {
-    let files = bench.tree().into_iter().filter(|entry| !entry.path.starts_with("root/"));
-    let files = files.filter(|entry| !is_temporary(entry.name()));
-    files.filter_map(|entry| entry.bytes.map(|bytes| (entry.path, bytes))).collect()
-}
-
-/// A tree as two runs can be compared by: rows by what they say, an empty folder of a task left out.
-fn comparable(tree: &[Entry], secret_differs: bool) -> Vec<(String, u32, String)> {
-    let has_content = |path: &str| tree.iter().any(|entry| entry.path.starts_with(&format!("{path}/")));
-    let kept = tree.iter().filter(|entry| {
-        entry.bytes.is_some() || !entry.path.starts_with("root/tasks/") || has_content(&entry.path)
-    });
-    kept.map(|entry| {
-        let content = match &entry.bytes {
-            None => String::new(),
-            Some(_) if entry.path == "root/secret" && secret_differs => "[SECRET]".to_owned(),
-            Some(bytes) if entry.name() == "row.json" => {
-                let file: Value = serde_json::from_slice(bytes).unwrap_or_default();
-                let document = &file["document"];
-                format!("{} {}", document["revision"], document["body"])
-            }
-            Some(bytes) => lossy(bytes),
-        };
-        (entry.path.clone(), entry.mode, content)
-    })
-    .collect()
-}
-
-/// A number that is the same for two trees which differ in nothing but the random names of temporary files and
-/// commits, the sums over them, and the secret.
-pub fn fingerprint(bench: &Bench) -> u64 {
-    let mut tree: Vec<(String, u32, Option<String>)> = bench
-        .tree()
-        .into_iter()
-        .map(|entry| {
-            let content = entry.bytes.map(|bytes| {
-                if entry.path == "root/secret" || entry.path.starts_with("root/.lych-") {
-                    return bytes.len().to_string();
-                }
-                let text = lossy(&bytes);
-                match text.split_once("\"document\":") {
-                    Some((_, document)) => without_random_names(document),
-                    None => text,
-                }
-            });
-            (without_random_names(&entry.path), entry.mode, content)
-        })
-        .collect();
-    tree.sort();
-    let mut hasher = DefaultHasher::new();
-    tree.hash(&mut hasher);
-    hasher.finish()
-}
-
-/// Blanks the names of temporary files and the ids of commits.
-fn without_random_names(text: &str) -> String {
-    let mut text = blank_after(text, ".lych-part-");
-    for prefix in [".lych-none-", ".lych-token-", ".lych-", ".atomicwrite", "\"id\":\""] {
-        text = blank_after(&text, prefix);
-    }
-    text
-}
-
-/// Blanks the letters and digits after every occurrence of a prefix; `part` and `none` are no random names.
-fn blank_after(text: &str, prefix: &str) -> String {
-    let mut parts = text.split(prefix);
-    let mut out = parts.next().unwrap_or_default().to_owned();
-    for part in parts {
-        out.push_str(prefix);
-        let rest = part.trim_start_matches(|c: char| c.is_ascii_alphanumeric());
-        if rest.starts_with('-') { out.push_str(part) } else { out.push_str(rest) }
-    }
-    out
-}
-
-fn without_tokens(mut outcome: Outcome, secret_differs: bool) -> Outcome {
-    if secret_differs {
-        outcome.stdout = blank_after(&outcome.stdout, "tok_");
-    }
-    outcome
-}
-
-fn lossy(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
-
-fn equal<T: std::fmt::Debug + PartialEq>(what: &str, found: &T, expected: &T) -> Result<(), String> {
-    if found == expected {
-        return Ok(());
-    }
-    Err(format!("{what}: {}", difference(found, expected)))
-}
-
-/// Where the texts of two values begin to differ.
-fn difference<T: std::fmt::Debug>(found: &T, expected: &T) -> String {
-    let (found, expected) = (format!("{found:?}"), format!("{expected:?}"));
-    let at = found.bytes().zip(expected.bytes()).take_while(|(a, b)| a == b).count();
-    let cut = |text: &str| {
-        let bytes = text.as_bytes();
-        lossy(bytes.get(at.saturating_sub(160)..bytes.len().min(at + 400)).unwrap_or_default())
-    };
-    format!("found\n    ...{}\n  expected\n    ...{}", cut(&found), cut(&expected))
 }

@@ -5,12 +5,13 @@ use std::path::Path;
 use super::checker::{Checker, Side};
 use super::folder;
 use super::points::{Fault, Point, strike, trace};
-use super::situations::{self, Situation};
+use super::prep::{Situation, prepare as prepare_in};
+use super::situations;
 use super::world::{Bench, Outcome};
 
 fn situation(name: &str, dir: &Path) -> Situation {
     let (name, prepare) = situations::ALL.iter().find(|(known, _)| *known == name).unwrap();
-    situations::prepare(name, *prepare, dir)
+    prepare_in(name, *prepare, dir)
 }
 
 /// Runs the call with one system call replaced, found by what an undisturbed run says about it.

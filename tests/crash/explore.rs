@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
-use super::checker::{Checker, Side, fingerprint};
+use super::checker::{Checker, Side};
+use super::compare::fingerprint;
 use super::points::{Choice, Fault, Point, points, strike, trace};
-use super::situations::Situation;
+use super::prep::Situation;
 use super::world::{Bench, Outcome};
 
 /// Which points are tried on the prepared root, and which on every state that a killed call has left there.
@@ -138,6 +139,9 @@ impl<'a> Explorer<'a> {
         point: &Point,
         work: &Path,
     ) -> Result<(), String> {
+        if point.blinds() && self.checker.is_unproven_for_want_of_sight(bench, outcome) {
+            return Ok(());
+        }
         let seen = fingerprint(bench);
         let verdict = Arc::clone(self.verdicts.lock().unwrap().entry(seen).or_default());
         let mut is_new = false;

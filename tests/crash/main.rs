@@ -7,7 +7,7 @@
 //! that tells the truth, readers and the next call work, and the repeat with the same request id comes to exactly
 //! one effect and leaves nothing over. States that differ only in random names are looked at once.
 //!
-//! Death and errors are all this can show. That what was synced survives a power failure is not tested here.
+//! Calls about the process's own memory are left out. Death and errors are all this can show. That what was synced survives a power failure is not tested here.
 //!
 //! One point again, with everything it left told and kept:
 //!
@@ -18,16 +18,19 @@
 //!
 //! Points are `SYSCALL:N:FAULT`, the N-th call of SYSCALL since the process began, and FAULT is `KILL` or an
 //! error like `EIO`. Several, separated by commas, are crashes one after the other, each of the same call.
-//! Everything, every error at every call, and three crashes in a row: `cargo test --release --test crash --
-//! --ignored in_full`. `LYCHGATE_CRASH_SITUATION` alone limits that and the short test to one situation.
+//! Everything, with every error of every call that changes or looks at something, and three crashes in a row:
+//! `cargo test --release --test crash -- --ignored in_full`, which takes a quarter of an hour.
+//! `LYCHGATE_CRASH_SITUATION` alone limits that and the short test to one situation.
 #![allow(missing_docs, clippy::unwrap_used, clippy::indexing_slicing, reason = "tests may panic")]
 #![allow(unreachable_pub, reason = "a test target exports nothing")]
 #![allow(clippy::disallowed_methods, reason = "tests look at files and the environment from outside")]
 
 mod checker;
+mod compare;
 mod controls;
 mod explore;
 mod points;
+mod prep;
 mod situations;
 mod world;
 
@@ -39,7 +42,7 @@ use explore::{Plan, Tally, explore};
 use points::{Choice, Fault, Point};
 use world::Bench;
 
-/// What every build runs: death everywhere, twice in a row where something changes, and the likely errors.
+/// What every build runs: death everywhere, twice in a row where something is half done, and the likely errors.
 const SHORT: Plan = Plan {
     first: &[Choice::Kills, Choice::Errors],
     second: &[Choice::ChangingKills],
@@ -50,7 +53,7 @@ const SHORT: Plan = Plan {
 /// Everything.
 const FULL: Plan = Plan {
     first: &[Choice::Kills, Choice::EveryError],
-    second: &[Choice::Kills, Choice::EveryError],
+    second: &[Choice::ChangingKills, Choice::Errors],
     second_everywhere: true,
     n_crashes: 3,
 };
@@ -85,7 +88,7 @@ fn run(plan: Plan) {
     for (name, prepare) in situations::ALL.iter().filter(|(name, _)| wanted(name)) {
         let own = dir.path().join("situation");
         world::remove(&own);
-        let situation = situations::prepare(name, *prepare, &own);
+        let situation = prep::prepare(name, *prepare, &own);
         let tally = explore(&situation, plan, &own);
         add_line(&mut table, name, &tally);
         for failure in &tally.failures {
@@ -132,7 +135,7 @@ fn one_point() {
     let chain = std::env::var("LYCHGATE_CRASH_POINTS").expect("LYCHGATE_CRASH_POINTS is set");
     let chain: Vec<Point> = chain.split(',').map(|text| parse(text).expect("SYSCALL:N:FAULT")).collect();
     let (name, prepare) = situations::ALL.iter().find(|(name, _)| wanted(name)).expect("a situation's name");
-    let situation = situations::prepare(name, *prepare, Path::new(&dir));
+    let situation = prep::prepare(name, *prepare, Path::new(&dir));
     tell(&explore::reproduce(&situation, &chain, &dir).unwrap_or_else(|error| panic!("{error}")));
 }
 

@@ -24,6 +24,14 @@ pub struct Point {
     pub fault: Fault,
 }
 
+impl Point {
+    /// A system call that only looks at something fails.
+    pub fn blinds(&self) -> bool {
+        self.fault != Fault::Kill
+            && (LOOKING.contains(&self.syscall.as_str()) || self.syscall.starts_with("open"))
+    }
+}
+
 impl fmt::Display for Point {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let fault = match self.fault {
@@ -75,6 +83,10 @@ const CHANGING: [&str; 29] = [
     "fchmodat",
     "fchmodat2",
 ];
+
+/// System calls about the process's own memory. How many there are hangs on addresses, which differ from run to
+/// run, and death there is death at the next call.
+const MEMORY: [&str; 6] = ["brk", "mmap", "munmap", "mremap", "mprotect", "madvise"];
 
 /// System calls that only look at something outside the process.
 const LOOKING: [&str; 11] = [
@@ -128,6 +140,9 @@ pub fn trace(bench: &Bench, call: &Call) -> (Outcome, Vec<Traced>) {
         }
         let n = counts.entry(name.to_owned()).or_default();
         *n += 1;
+        if MEMORY.contains(&name) {
+            continue;
+        }
         reached |= line.contains(&dir) && name != "execve";
         if reached {
             calls.push(Traced { syscall: name.to_owned(), n: *n, line: line.to_owned() });
