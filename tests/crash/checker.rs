@@ -18,7 +18,7 @@ pub enum Side {
     New,
 }
 
-/// Everything the books say: every row whole, with its evidence.
+/// Everything the books say: every row whole, with its evidence, and every checkpoint.
 pub type Books = BTreeMap<String, Value>;
 
 /// The clock of the call under test, of its repeats, and of the other calls.
@@ -83,7 +83,8 @@ impl Checker {
         assert_ne!(old.books, new.books, "{name} changes nothing");
         assert_eq!(new.books, new.repeat_books, "{name}: the repeat is a second effect");
         let total = |books: &Books| {
-            let totals = books.values().map(|row| row["row"]["history"]["total"].as_u64().unwrap());
+            let rows = books.values().filter_map(|book| book.get("row"));
+            let totals = rows.map(|row| row["history"]["total"].as_u64().unwrap());
             totals.sum::<u64>()
         };
         assert_eq!(total(&old.repeat_books), total(&new.books), "{name}: one effect is one effect");
@@ -290,6 +291,11 @@ pub fn books(bench: &Bench) -> Result<Books, String> {
             "archived": archived,
         });
         books.insert(row.task_id.to_string(), whole);
+    }
+    for entry in store.all_runs().map_err(failed)? {
+        let document = entry.doc.map_err(failed)?;
+        let whole = json!({ "revision": document.revision, "run": document.run });
+        books.insert(entry.folder, whole);
     }
     Ok(books)
 }

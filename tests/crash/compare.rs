@@ -13,6 +13,11 @@ pub fn is_temporary(name: &str) -> bool {
     name.starts_with(".lych-") || name.starts_with(".atomicwrite") || name.starts_with(".tmp")
 }
 
+/// Rows and checkpoints change, and hold the ids of commits; the books compare what they say.
+fn is_document(name: &str) -> bool {
+    matches!(name, "row.json" | "run.json")
+}
+
 /// Everything that a call which is over must not leave.
 pub fn leftovers(tree: &[Entry]) -> Vec<String> {
     tree.iter().filter(|entry| is_temporary(entry.name())).map(|entry| entry.path.clone()).collect()
@@ -26,6 +31,7 @@ pub fn evidence(bench: &Bench) -> BTreeMap<String, Vec<u8>> {
     let mut counts: BTreeMap<String, Vec<u8>> = tree
         .iter()
         .filter(|entry| entry.path.starts_with("root/sessions/") && !is_temporary(entry.name()))
+        .filter(|entry| !is_document(entry.name()))
         .filter_map(|entry| entry.bytes.clone().map(|bytes| (entry.path.clone(), bytes)))
         .collect();
     for row in tree.iter().filter(|entry| entry.name() == "row.json") {
@@ -50,7 +56,7 @@ pub fn outside(bench: &Bench) -> BTreeMap<String, Vec<u8>> {
     files.filter_map(|entry| entry.bytes.map(|bytes| (entry.path, bytes))).collect()
 }
 
-/// A tree as two runs can be compared by: rows by what they say, an empty folder of a task left out.
+/// A tree as two runs can be compared by: rows and checkpoints by what they say, an empty folder of a task left out.
 pub fn comparable(tree: &[Entry], secret_differs: bool) -> Vec<(String, u32, String)> {
     let has_content = |path: &str| tree.iter().any(|entry| entry.path.starts_with(&format!("{path}/")));
     let kept = tree.iter().filter(|entry| {
@@ -60,7 +66,7 @@ pub fn comparable(tree: &[Entry], secret_differs: bool) -> Vec<(String, u32, Str
         let content = match &entry.bytes {
             None => String::new(),
             Some(_) if entry.path == "root/secret" && secret_differs => "[SECRET]".to_owned(),
-            Some(bytes) if entry.name() == "row.json" => {
+            Some(bytes) if is_document(entry.name()) => {
                 let file: Value = serde_json::from_slice(bytes).unwrap_or_default();
                 let document = &file["document"];
                 format!("{} {}", document["revision"], document["body"])
