@@ -46,7 +46,7 @@ pub(crate) fn run(context: &Context, args: &StepArgs) -> Result<Answer, Failure>
         Seen::Before(record) => {
             let answer = repeats::repeated(context, &keys, record);
             transact::rewrite_run(context, &transaction)?;
-            return answer;
+            return Ok(with_path(&store, answer?));
         }
         Seen::ForAnother(record) => return Err(repeats::reused(context, record)),
     }
@@ -70,9 +70,21 @@ pub(crate) fn run(context: &Context, args: &StepArgs) -> Result<Answer, Failure>
     });
     let mut change = change;
     if let Some(path) = path {
-        change.said.facts.insert("reportPath".to_owned(), json!(path.display().to_string()));
+        let below_root = path.strip_prefix(store.root()).unwrap_or(&path);
+        change.said.facts.insert("reportPath".to_owned(), json!(below_root.display().to_string()));
     }
-    commit(context, transaction, change, &digest)
+    Ok(with_path(&store, commit(context, transaction, change, &digest)?))
+}
+
+/// What is remembered of an answer names the report below the root, so that a repeat is right after the root was
+/// moved.
+fn with_path(store: &Store, mut answer: Answer) -> Answer {
+    if let Some(path) = answer.fields.get_mut("reportPath")
+        && let Some(below_root) = path.as_str()
+    {
+        *path = json!(store.root().join(below_root).display().to_string());
+    }
+    answer
 }
 
 fn commit(

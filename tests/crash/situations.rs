@@ -32,6 +32,10 @@ pub const ALL: &[(&str, Prepare)] = &[
     ("report, late", report_late),
     ("claim-retire", claim),
     ("claim-retire, again", claim_again),
+    ("reserve --run, a step's first child", step_first),
+    ("reserve --run, a step's next child", step_next),
+    ("step complete", step_complete),
+    ("step fail", step_fail),
     ("recover: settle", recover_settle),
     ("recover: revert", recover_revert),
     ("recover: re-drive", recover_redrive),
@@ -234,6 +238,45 @@ fn claim(prep: &Prep) -> (Call, Call) {
 fn claim_again(prep: &Prep) -> (Call, Call) {
     let (task, nonce) = claimed(prep);
     (task.claim(), call(&["reserve", "t2", "--replaces", "t1", "--nonce", &nonce]))
+}
+
+/// The call that asks for the child of the one step.
+fn child(id: &str) -> Call {
+    call(&[&["reserve", id, "--parent", "ws"], &STEP[..]].concat())
+}
+
+fn end_of_step(how: &str) -> Call {
+    call(&[&["step", how, "--parent", "ws"], &STEP[..]].concat())
+}
+
+fn step_first(_: &Prep) -> (Call, Call) {
+    (child("t1"), child("t2"))
+}
+
+/// The one commit that disposes the step's child, claims it, replaces it and rewrites the checkpoint.
+fn step_next(prep: &Prep) -> (Call, Call) {
+    let task = prep.alive("t1", &STEP).launched();
+    task.settle(&task.turn());
+    prep.run(&["stop", "t1"]);
+    (child("t2"), child("t3"))
+}
+
+/// A step whose child has reported.
+fn reported_step(prep: &Prep) {
+    let task = prep.alive("t1", &STEP).launched();
+    let turn = task.turn();
+    prep.run_call(&task.report(b"done"));
+    prep.run_call(&task.owned(&["settle", "t1", "--turn", &turn, "--close"]));
+}
+
+fn step_complete(prep: &Prep) -> (Call, Call) {
+    reported_step(prep);
+    (end_of_step("complete"), child("t2"))
+}
+
+fn step_fail(prep: &Prep) -> (Call, Call) {
+    reported_step(prep);
+    (end_of_step("fail"), end_of_step("complete"))
 }
 
 fn recover_settle(prep: &Prep) -> (Call, Call) {
