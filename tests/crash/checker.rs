@@ -217,11 +217,13 @@ impl Checker {
                 equal("the caller's files", &outside(crashed), &self.outside)
             }
             Some(71) => Ok(()),
-            // The alarm after a claim: its code says that the claim stands.
-            Some(11) if outcome.code() == "report-after-settlement" => match after {
-                Side::New => Ok(()),
-                Side::Old => lie("it says that the claim stands"),
-            },
+            // The alarm after a claim: its code says that the claim stands. A replacement is refused by it beforehand.
+            Some(11) if outcome.code() == "report-after-settlement" && self.answered.code() == "claimed" => {
+                match after {
+                    Side::New => Ok(()),
+                    Side::Old => lie("it says that the claim stands"),
+                }
+            }
             Some(10 | 11 | 64 | 65 | 74 | 75) if after == Side::Old => Ok(()),
             Some(10 | 11 | 64 | 65 | 74 | 75) => lie("it says that nothing was changed"),
             Some(_) => lie("an exit status that says nothing"),

@@ -62,7 +62,7 @@ const FULL: Plan = Plan {
 /// allowed here.
 fn folder() -> Option<tempfile::TempDir> {
     let dir = tempfile::Builder::new().prefix("crash").tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
-    let Err(why) = points::strace_works(&Bench { dir: dir.path().to_owned() }) else { return Some(dir) };
+    let Err(why) = points::strace_works(&Bench::fresh(dir.path().join("probe"))) else { return Some(dir) };
     assert_ne!(std::env::var("CI").as_deref(), Ok("true"), "the crash points must run in CI: {why}");
     tell(&format!("SKIPPED, no crash point was tried: {why}\n"));
     None
