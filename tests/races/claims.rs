@@ -28,9 +28,9 @@ fn replacements(root: &TestRoot, names: &[String], old: &str) -> Vec<String> {
 
 #[test]
 fn a_task_is_reawakened_or_retired_and_never_both() {
-    let root = TestRoot::new();
     let (mut reawakened, mut retired) = (0, 0);
     for round in 0..rounds(50) {
+        let root = TestRoot::new();
         let task = settled(&root, &format!("t{round}"));
         let claim = claim(&task);
         let reawaken = ["rotate", task.id.as_str(), "--as", "reawaken"];
@@ -70,8 +70,8 @@ fn a_task_is_reawakened_or_retired_and_never_both() {
 
 #[test]
 fn of_all_nonces_handed_out_at_once_one_can_be_spent() {
-    let root = TestRoot::new();
     for round in 0..rounds(20) {
+        let root = TestRoot::new();
         let task = settled(&root, &format!("t{round}"));
         let claim = claim(&task);
         let mut race = Race::new(&root);
@@ -138,8 +138,8 @@ fn a_nonce_makes_one_replacement_under_a_made_up_name() {
 
 #[test]
 fn claims_for_different_checkpoints_never_both_hold() {
-    let root = TestRoot::new();
     for round in 0..rounds(15) {
+        let root = TestRoot::new();
         let task = settled(&root, &format!("t{round}"));
         let right = claim(&task);
         let mut wrong = right.clone();

@@ -60,8 +60,8 @@ fn calls_that_need_each_others_rows_finish_a_commit_left_half_done() {
 
 #[test]
 fn a_receipt_whose_writer_died_after_the_commit_point_is_there_for_all_who_look() {
-    let root = TestRoot::new();
     for round in 0..rounds(20) {
+        let root = TestRoot::new();
         let task = root.reserve_step(&format!("t{round}")).launched();
         killed_at(&root, &["stop", &task.id], "after-commit-point");
         let claim = ["claim-retire", &task.id, "--attempt", &task.attempt, "--run", "run"];
@@ -94,8 +94,8 @@ fn a_receipt_whose_writer_died_after_the_commit_point_is_there_for_all_who_look(
 
 #[test]
 fn many_replacements_in_a_chain_of_dead_processes_leave_one_living_end() {
-    let root = TestRoot::new();
     for round in 0..rounds(5) {
+        let root = TestRoot::new();
         let (_, mut nonce) = retired(&root, &format!("c{round}.0"));
         for link in 1..4 {
             let (old, new) = (format!("c{round}.{}", link - 1), format!("c{round}.{link}"));
