@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use crate::cli::Global;
 use crate::protocol::ids::{AttemptId, CleanupId, InvalidId, Name, Nonce, RequestId, Timestamp};
-use crate::state::process::Here;
+use crate::state::{hex, process::Here};
 
 use super::failure::Failure;
 
@@ -193,15 +193,6 @@ fn refuse_other_than_utf8(root: &Path) -> Result<(), Failure> {
         Some(_) => Ok(()),
         None => Err(Failure::usage(format!("the root's path `{}` is not UTF-8", root.display()))),
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    use std::fmt::Write as _;
-    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-        // Writing to a String cannot fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }
 
 /// Draws ids from the operating system.

@@ -16,11 +16,11 @@ use crate::protocol::lineage::ReceiptEvidence;
 use crate::protocol::row::{Row, TaskStatus};
 use crate::protocol::state::{Phase, turn_fact};
 use crate::protocol::verdict::{Credentials as _, Role};
-use crate::state::{Access, Document, StateError, Store};
+use crate::state::{Access, Document, StateError, Store, chain};
 
 use super::context::{Context, age_seconds};
 use super::evidence;
-use super::failure::{Failure, chain};
+use super::failure::Failure;
 use super::tokens::Keys;
 
 /// How often a task that changes while it is read is read again.

@@ -10,11 +10,11 @@ use crate::protocol::recovery::{Recovery, RecoverySight, recover};
 use crate::protocol::requests::Seen;
 use crate::protocol::row::Row;
 use crate::protocol::verdict::{Call, Facts, OwnerLife, ReceiptDue, Said};
-use crate::state::{Access, LockPlan, LockWait, StateError, Store, Transaction, Writes, user};
+use crate::state::{Access, LockPlan, LockWait, StateError, Store, Transaction, Writes, chain, user};
 
 use super::context::Context;
 use super::evidence;
-use super::failure::{Failure, chain};
+use super::failure::Failure;
 use super::transact::{Grant, commit, digest, no_task, receipts, record, rewrite};
 
 pub(crate) fn run(context: &Context, args: &RecoverArgs) -> Result<Answer, Failure> {

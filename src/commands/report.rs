@@ -12,7 +12,7 @@ use crate::protocol::row::ReportRef;
 use crate::protocol::verdict::{Call, Refusal, Said};
 use crate::state::{
     Access, Document, Evidence, LockPlan, ReportInputError, ReportMeta, ReportText, ReportWrite, Store,
-    Transaction, Writes,
+    Transaction, Writes, chain,
 };
 
 use super::context::Context;
@@ -58,11 +58,7 @@ fn read(store: &Store, file: Option<&Input>) -> Result<ReportText, Failure> {
             ReportInputError::Unreadable { .. } => Code::Usage,
             ReportInputError::Spool { .. } => Code::Io,
         };
-        Failure::Call {
-            code,
-            message: super::failure::chain(&error),
-            hint: Some("nothing was changed".to_owned()),
-        }
+        Failure::Call { code, message: chain(&error), hint: Some("nothing was changed".to_owned()) }
     })
 }
 

@@ -15,7 +15,7 @@ use crate::protocol::requests::{RequestRecord, Seen};
 use crate::protocol::row::{Extra, Row};
 use crate::protocol::state::shell_word;
 use crate::protocol::verdict::{Call, Judged, OwnerLife, ReceiptDue, Refusal, Said, Verdict};
-use crate::state::{Document, LockPlan, LockWait, ReceiptWrite, StateError, Store, Transaction, Writes};
+use crate::state::{Document, LockPlan, LockWait, ReceiptWrite, StateError, Store, Transaction, Writes, hex};
 
 use super::context::Context;
 use super::evidence;
@@ -86,18 +86,18 @@ pub(crate) struct Grant {
 
 /// A digest of the parts of a request, independent of their spelling on the command line.
 pub(crate) fn digest(parts: &[&str]) -> String {
-    use std::fmt::Write as _;
     let mut hasher = Sha256::new();
     for part in parts {
         hasher.update((part.len() as u64).to_le_bytes());
         hasher.update(part.as_bytes());
     }
-    hasher.finalize().iter().take(16).fold(String::new(), |mut text, byte| {
-        // Writing to a String cannot fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+    let mut digest = hex(&hasher.finalize());
+    digest.truncate(DIGEST_LEN);
+    digest
 }
+
+/// How many hex digits of its SHA-256 a request is told from another by.
+const DIGEST_LEN: usize = 32;
 
 /// The refusal for a task without a row.
 pub(crate) fn no_task(task: &Name) -> Failure {

@@ -40,10 +40,11 @@ use std::path::PathBuf;
 
 pub use commit::{Committed, ReceiptWrite, Writes};
 pub use document::Document;
-pub use error::StateError;
+pub use error::{StateError, chain};
 pub use evidence::Evidence;
 pub use filesystem::Locality;
 pub use lock::{LockPlan, LockWait};
+pub use names::{evidence_file, hex};
 pub use pending::{Pending, PendingFile, PendingRow};
 pub use places::{canonical, user};
 pub use report::{LateReport, ReportMeta, ReportWrite};
