@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use crate::cli::Global;
 use crate::protocol::ids::{AttemptId, CleanupId, InvalidId, Name, Nonce, RequestId, Timestamp};
+use crate::protocol::verdict::Call;
 use crate::state::{hex, process::Here};
 
 use super::failure::Failure;
@@ -134,6 +135,11 @@ impl Context {
     #[allow(clippy::unused_self, reason = "the clock is part of what a command sees of the world")]
     pub(crate) fn now(&self) -> Timestamp {
         clock::now()
+    }
+
+    /// This call, as the rules see it.
+    pub(crate) fn call(&self) -> Call {
+        Call { command: self.command, request_id: self.request_id.clone(), now: self.now() }
     }
 
     pub(crate) fn fresh_attempt(&self) -> Result<AttemptId, Failure> {

@@ -12,7 +12,7 @@ use crate::protocol::ids::{AttemptId, InvalidId, Name, Nonce};
 use crate::protocol::requests::Seen;
 use crate::protocol::reservation::{self, Reserve, Reserved, Spending};
 use crate::protocol::row::{Extra, Row, WorkflowTask};
-use crate::protocol::verdict::{Call, Refusal};
+use crate::protocol::verdict::Refusal;
 use crate::state::{Access, LockPlan, StateError, Store, TokenFile, Transaction, Writes};
 
 use super::context::Context;
@@ -240,11 +240,7 @@ impl Job<'_> {
         ancestors: &[Name],
     ) -> Result<Reserved, Failure> {
         let existing = transaction.row(&request.task);
-        let call = Call {
-            command: self.context.command,
-            request_id: self.context.request_id.clone(),
-            now: self.context.now(),
-        };
+        let call = self.context.call();
         let reserved = match &self.args.replaces {
             None => reservation::reserve(existing, request, &call)?,
             Some(old) => {
@@ -287,10 +283,7 @@ impl Job<'_> {
             old.remember(transact::record(self.context, &self.digest, &said, &grant));
             rows.push(*old);
         }
-        let mut answer = Answer::new(self.context.command, said.code, said.message);
-        answer.fields = said.facts;
-        answer.hint = grant.hint;
-        transact::add_tokens(&mut answer, self.keys, fresh);
+        let mut answer = transact::granted(self.context, self.keys, said, &grant);
         let token_file = self.args.token_file.as_deref();
         if let Some(path) = token_file {
             let token = take_tokens(&mut answer);

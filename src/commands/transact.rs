@@ -163,14 +163,6 @@ pub(crate) fn rewrite(
 }
 
 impl TaskCall<'_> {
-    fn call(&self) -> Call {
-        Call {
-            command: self.context.command,
-            request_id: self.context.request_id.clone(),
-            now: self.context.now(),
-        }
-    }
-
     fn sight<'s>(&'s self, document: &'s Document, stopped_ancestor: Option<Name>) -> Sight<'s> {
         Sight {
             context: self.context,
@@ -216,7 +208,7 @@ impl TaskCall<'_> {
         }
         let stopped = stopped_ancestor(&transaction, &plan.shared);
         let sight = self.sight(&document, stopped);
-        match judge(&document.row, &sight, &self.call()) {
+        match judge(&document.row, &sight, &self.context.call()) {
             Ok(Verdict::Change { row, receipt, said }) => {
                 self.sync_evidence(&transaction, &sight, &plan.shared)?;
                 let granted = grant(&said);
@@ -257,7 +249,7 @@ impl TaskCall<'_> {
         if seen.row.requests.seen(&self.context.request_id, &self.digest) != Seen::Never {
             return Ok(());
         }
-        match judge(&seen.row, &self.sight(seen, None), &self.call()) {
+        match judge(&seen.row, &self.sight(seen, None), &self.context.call()) {
             Err(mut refusal) if refusal.is_permanent() => {
                 refusal.facts.entry("taskId").or_insert_with(|| json!(self.task));
                 Err(Failure::Refused(refusal))
@@ -297,17 +289,7 @@ impl TaskCall<'_> {
     }
 
     fn answer(&self, said: Said, grant: &Grant) -> Answer {
-        let mut answer = Answer::new(self.context.command, said.code, said.message);
-        answer.fields = said.facts;
-        answer.hint.clone_from(&grant.hint);
-        self.with_tokens(answer, grant.tokens_of.as_ref())
-    }
-
-    fn with_tokens(&self, mut answer: Answer, attempt: Option<&AttemptId>) -> Answer {
-        if let Some(attempt) = attempt {
-            add_tokens(&mut answer, self.keys, attempt);
-        }
-        answer
+        granted(self.context, self.keys, said, grant)
     }
 
     /// The first answer again, byte for byte; but an answer that authorised an act is given once.
@@ -320,8 +302,19 @@ impl TaskCall<'_> {
     }
 }
 
+/// The answer to a granted call.
+pub(crate) fn granted(context: &Context, keys: &Keys, said: Said, grant: &Grant) -> Answer {
+    let mut answer = Answer::new(context.command, said.code, said.message);
+    answer.fields = said.facts;
+    answer.hint.clone_from(&grant.hint);
+    if let Some(attempt) = &grant.tokens_of {
+        add_tokens(&mut answer, keys, attempt);
+    }
+    answer
+}
+
 /// Adds the tokens of an attempt to an answer.
-pub(crate) fn add_tokens(answer: &mut Answer, keys: &Keys, attempt: &AttemptId) {
+fn add_tokens(answer: &mut Answer, keys: &Keys, attempt: &AttemptId) {
     answer.fields.insert("token".to_owned(), json!(keys.owner_token(attempt)));
     answer.fields.insert("workerToken".to_owned(), json!(keys.worker_token(attempt)));
 }
