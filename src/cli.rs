@@ -23,9 +23,7 @@ pub use attempt::{
     AdmitArgs, ClaimRetireArgs, InspectArgs, OwnerArgs, RecoverArgs, ReportArgs, ReserveArgs, RotateArgs,
     SettleArgs, StopArgs, TokenArgs,
 };
-pub use values::{
-    CleanupArg, Cleanups, DURATION_MAX, Expect, ExpectedOutcome, Input, ReceiptCopies, RotateAs, SendEnd,
-};
+pub use values::{CleanupArg, Cleanups, DURATION_MAX, Input, ReceiptCopies};
 
 use crate::answer::Format;
 use crate::protocol::ids::{Name, RequestId};

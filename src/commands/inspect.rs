@@ -362,8 +362,8 @@ impl Look<'_> {
             answer.hint = error.hint();
         }
         answer.fields.insert("tasks".to_owned(), Value::Array(tasks));
-        if let Some(wanted) = &self.args.expect {
-            let other = found.iter().find(|found| found.classified.outcome.as_str() != wanted.as_str());
+        if let Some(wanted) = self.args.expect {
+            let other = found.iter().find(|found| found.classified.outcome != wanted);
             if let (Some(other), Exit::Done) = (other, answer.exit()) {
                 answer = expected(answer, self.args, other.classified.outcome);
             }
@@ -374,8 +374,8 @@ impl Look<'_> {
 
 /// `--expect`: another outcome is exit 10, with the same fields.
 fn expected(mut answer: Answer, args: &InspectArgs, outcome: Outcome) -> Answer {
-    if let Some(wanted) = &args.expect
-        && wanted.as_str() != outcome.as_str()
+    if let Some(wanted) = args.expect
+        && wanted != outcome
         && answer.exit() == Exit::Done
     {
         answer.code = Code::OutcomeDiffers;
