@@ -77,31 +77,23 @@ struct Found {
 
 impl Found {
     fn missing(task: &Name) -> Self {
-        let classified = Classified {
-            outcome: Outcome::Indeterminate,
-            reason: Some(Code::NoTaskRecord),
-            why: "there is no row for it".to_owned(),
-        };
-        Self {
-            task: task.to_string(),
-            document: None,
-            evidence: None,
-            owner_why: String::new(),
-            classified,
-            error: None,
-        }
+        let why = "there is no row for it".to_owned();
+        Self::without_row(task.to_string(), Code::NoTaskRecord, why)
     }
 
     fn broken(task: String, error: StateError) -> Self {
-        let classified =
-            Classified { outcome: Outcome::Indeterminate, reason: Some(error.code()), why: chain(&error) };
+        let found = Self::without_row(task, error.code(), chain(&error));
+        Self { error: Some(error), ..found }
+    }
+
+    fn without_row(task: String, reason: Code, why: String) -> Self {
         Self {
             task,
             document: None,
             evidence: None,
             owner_why: String::new(),
-            classified,
-            error: Some(error),
+            classified: Classified { outcome: Outcome::Indeterminate, reason: Some(reason), why },
+            error: None,
         }
     }
 
