@@ -24,9 +24,7 @@ pub use attempt::{
     AdmitArgs, ClaimRetireArgs, ImportArgs, InputArgs, InspectArgs, OwnerArgs, RecoverArgs, ReportArgs,
     ReserveArgs, RotateArgs, SettleArgs, StopArgs, TokenArgs,
 };
-pub use values::{
-    CleanupArg, Cleanups, DURATION_MAX, Expect, ExpectedOutcome, Input, ReceiptCopies, RotateAs, SendEnd,
-};
+pub use values::{CleanupArg, Cleanups, DURATION_MAX, Input, ReceiptCopies};
 
 pub use workflow::{StepArgs, StepCheckpointArgs, StepEnd, WaitArgs};
 

@@ -4,6 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use lychgate::protocol::invariants::{OutcomeRule, RowRule, StepRule, WorldRule};
+
 fn at(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
 }
@@ -183,6 +185,58 @@ fn every_rule_hazard_and_decision_is_there_once() {
         let wanted: Vec<String> = (1..=last).map(|n| format!("{prefix}{n}")).collect();
         assert_eq!(found, wanted, "{kind}s, each once and in order");
     }
+}
+
+/// The numbers of the rules that a text names, as in "rule 7", "Rules 6 and 96" or `rule_86_...`.
+fn rules_named(text: &str) -> BTreeSet<u32> {
+    let mut named = BTreeSet::new();
+    let text = text.to_lowercase().replace("finding_", "rule_");
+    for after in text.split("rule").skip(1) {
+        let mut rest = after.strip_prefix('s').unwrap_or(after);
+        loop {
+            rest = rest.trim_start_matches([' ', '_', ',']);
+            rest = rest.strip_prefix("and ").unwrap_or(rest);
+            let digits_len = rest.bytes().take_while(u8::is_ascii_digit).count();
+            let (digits, behind) = rest.split_at(digits_len);
+            let Ok(number) = digits.parse() else { break };
+            named.insert(number);
+            rest = behind;
+        }
+    }
+    named
+}
+
+/// Every source below a folder of the tests, in one text. This file names rules only to show how.
+fn sources_below(folder: &Path) -> String {
+    let entries = std::fs::read_dir(folder).expect("because the folder is part of the checkout");
+    let paths = entries.map(|entry| entry.expect("because it can be listed").path());
+    let others = paths.filter(|path| !path.ends_with("tests/docs.rs"));
+    let read = |path: PathBuf| {
+        if path.is_dir() {
+            return sources_below(&path);
+        }
+        std::fs::read_to_string(&path).expect("because a test is text")
+    };
+    others.map(read).collect()
+}
+
+#[test]
+fn every_rule_that_is_built_is_named_by_a_test_or_by_an_invariant_that_tests_break() {
+    assert_eq!(rules_named("/// Rules 6, 7 and 96. A rule. fn rule_86_it()"), [6, 7, 86, 96].into());
+    let mut named = rules_named(&sources_below(&at("tests")));
+    let invariants = (RowRule::ALL.iter().map(|rule| rule.rules()))
+        .chain(StepRule::ALL.iter().map(|rule| rule.rules()))
+        .chain(WorldRule::ALL.iter().map(|rule| rule.rules()))
+        .chain(OutcomeRule::ALL.iter().map(|rule| rule.rules()));
+    named.extend(invariants.flat_map(|rules| rules_named(&format!("rules {rules}"))));
+    let text = read("docs/RULES.md");
+    let built = text.lines().filter_map(|line| line.strip_prefix("- **Rule ")?.split_once(".**"));
+    let built = built.filter(|(_, says)| !says.trim_start().starts_with("Not built"));
+    let unnamed: Vec<&str> = built
+        .map(|(number, _)| number)
+        .filter(|number| !number.parse().is_ok_and(|number| named.contains(&number)))
+        .collect();
+    assert!(unnamed.is_empty(), "no test names these rules: {unnamed:?}");
 }
 
 /// The public fields of a source file, as they are named on disk.

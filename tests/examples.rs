@@ -22,6 +22,7 @@ fn run(name: &str) -> String {
     told
 }
 
+/// Rule 101.
 #[test]
 fn restart_sh_recovers_a_killed_sub_agent_exactly_once() {
     assert!(run("restart.sh").contains("16 checks passed"), "every check of the story was made");

@@ -6,12 +6,15 @@ use std::time::Duration;
 use clap::{ArgGroup, Args, value_parser};
 
 use super::values::{
-    Cleanups, Expect, ExpectedOutcome, Input, ReceiptCopies, RotateAs, SendEnd, claim_mode, duration, expect,
-    input, receipt_source, words,
+    Cleanups, Input, ReceiptCopies, claim_mode, disposal, duration, expect, input, outcome, receipt_source,
+    rotate_as, words,
 };
+use crate::protocol::classify::Outcome;
 use crate::protocol::codes::ReceiptSource;
 use crate::protocol::ids::{AttemptId, CleanupId, Name, SendId, TurnId};
+use crate::protocol::rotation::{Expect, RotateAs};
 use crate::protocol::row::ClaimMode;
+use crate::protocol::settlement::Disposal;
 
 /// The token of an attempt, given in one of three ways.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
@@ -103,7 +106,7 @@ pub struct RotateArgs {
     #[arg(value_name = "TASK", value_parser = Name::parse)]
     pub task: Name,
     /// Say what the new identity is for
-    #[arg(long = "as", value_name = "KIND")]
+    #[arg(long = "as", value_name = "KIND", value_parser = rotate_as())]
     pub kind: RotateAs,
     /// Refuse unless this is still the task's attempt, and its stop epoch
     #[arg(long, value_name = "ATTEMPT[@EPOCH]", value_parser = expect)]
@@ -201,8 +204,8 @@ pub struct SettleArgs {
     #[arg(long, value_name = "ID", value_parser = SendId::parse, requires = "end")]
     pub send: Option<SendId>,
     /// Say how the send ended
-    #[arg(long = "as", id = "end", value_name = "HOW", requires = "send")]
-    pub end: Option<SendEnd>,
+    #[arg(long = "as", id = "end", value_name = "HOW", requires = "send", value_parser = disposal())]
+    pub end: Option<Disposal>,
     /// Pay a cleanup that a Stop named
     #[arg(long, value_name = "ID", value_parser = CleanupId::parse)]
     pub cleanup: Option<CleanupId>,
@@ -298,8 +301,8 @@ pub struct InspectArgs {
     #[arg(long)]
     pub history: bool,
     /// Exit 10 unless this is the outcome
-    #[arg(long, value_name = "OUTCOME")]
-    pub expect: Option<ExpectedOutcome>,
+    #[arg(long, value_name = "OUTCOME", value_parser = outcome())]
+    pub expect: Option<Outcome>,
     /// Look at this root of the application xum instead; nothing in it is changed
     #[arg(long, value_name = "DIR", conflicts_with_all = ["explain", "history", "token", "token_file", "token_fd"])]
     pub xum: Option<PathBuf>,

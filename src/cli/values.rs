@@ -4,13 +4,16 @@ use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::error::ErrorKind;
 use clap::{ArgMatches, Args, FromArgMatches, ValueEnum, value_parser};
 
+use crate::protocol::classify::Outcome;
 use crate::protocol::codes::ReceiptSource;
 use crate::protocol::ids::{AttemptId, Name};
+use crate::protocol::rotation::{Expect, RotateAs};
 use crate::protocol::row::ClaimMode;
+use crate::protocol::settlement::Disposal;
 
 /// The longest duration an option accepts. It keeps every deadline computed from one representable.
 pub const DURATION_MAX: Duration = Duration::from_hours(365 * 24);
@@ -37,15 +40,6 @@ pub(super) fn duration(text: &str) -> Result<Duration, String> {
     let count: u64 = digits.parse().map_err(|_| too_long())?;
     let millis = count.checked_mul(millis_per_unit).ok_or_else(too_long)?;
     Some(Duration::from_millis(millis)).filter(|length| *length <= DURATION_MAX).ok_or_else(too_long)
-}
-
-/// What `rotate --expect ATTEMPT[@EPOCH]` says the task must still be.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Expect {
-    /// The current attempt.
-    pub attempt: AttemptId,
-    /// How many Stops there were, if that was said too.
-    pub epoch: Option<u64>,
 }
 
 /// Reads `ATTEMPT` or `ATTEMPT@EPOCH`.
@@ -110,41 +104,6 @@ pub(super) fn field(text: &str) -> Result<String, String> {
     Ok(text.to_owned())
 }
 
-/// Which identity `rotate` publishes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum RotateAs {
-    /// Start a queued task: queued to starting
-    Launch,
-    /// Go on with an interrupted task: interrupted to running
-    Reawaken,
-    /// Work on in a task that has reported: it stays reported
-    Reactivate,
-    /// Take up a running task after a restart: unowned and unproven
-    Startup,
-}
-
-/// Why a send ends without a turn.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum SendEnd {
-    /// The agent did not take it
-    Refused,
-    /// There was nothing to do
-    NoWork,
-    /// The caller gave it up
-    Canceled,
-}
-
-impl SendEnd {
-    /// The word on the command line and in answers.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Refused => "refused",
-            Self::NoWork => "no-work",
-            Self::Canceled => "canceled",
-        }
-    }
-}
-
 /// Which copies of a receipt are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ReceiptCopies {
@@ -154,46 +113,63 @@ pub enum ReceiptCopies {
     ParentOnly,
 }
 
-/// The outcome `inspect --expect` asks for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum ExpectedOutcome {
-    /// A report counts
-    Reported,
-    /// Something is in flight, or may start
-    Live,
-    /// Closing, with an owner who can still pay what is owed
-    CleanupPending,
-    /// Over, and positively without a report
-    TerminalNoReport,
-    /// Evidence is missing or contradictory
-    Indeterminate,
-}
-
-impl ExpectedOutcome {
-    /// The word on the command line and in answers.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Reported => "reported",
-            Self::Live => "live",
-            Self::CleanupPending => "cleanup-pending",
-            Self::TerminalNoReport => "terminal-no-report",
-            Self::Indeterminate => "indeterminate",
-        }
-    }
-}
-
-/// A parser of the protocol's receipt sources, which know nothing of the command line.
-pub(super) fn receipt_source() -> impl TypedValueParser<Value = ReceiptSource> {
-    PossibleValuesParser::new(ReceiptSource::ALL.map(ReceiptSource::as_str)).try_map(|word| {
-        ReceiptSource::ALL.into_iter().find(|source| source.as_str() == word).ok_or("not a receipt source")
+/// A parser of values of the protocol, which knows nothing of the command line: each under its word.
+fn one_of<T: Clone + Send + Sync + 'static>(
+    all: impl IntoIterator<Item = (PossibleValue, T)>,
+) -> impl TypedValueParser<Value = T> {
+    let all: Vec<_> = all.into_iter().collect();
+    let words: Vec<_> = all.iter().map(|(word, _)| word.clone()).collect();
+    PossibleValuesParser::new(words).try_map(move |given| {
+        let found = all.iter().find(|(word, _)| word.matches(&given, false));
+        found.map(|(_, value)| value.clone()).ok_or("not one of the words")
     })
 }
 
-/// A parser of the protocol's claim modes.
+fn word(word: &'static str, help: &'static str) -> PossibleValue {
+    PossibleValue::new(word).help(help)
+}
+
+/// Which identity `rotate` publishes.
+pub(super) fn rotate_as() -> impl TypedValueParser<Value = RotateAs> {
+    let all = [
+        (RotateAs::Launch, "Start a queued task: queued to starting"),
+        (RotateAs::Reawaken, "Go on with an interrupted task: interrupted to running"),
+        (RotateAs::Reactivate, "Work on in a task that has reported: it stays reported"),
+        (RotateAs::Startup, "Take up a running task after a restart: unowned and unproven"),
+    ];
+    one_of(all.map(|(kind, help)| (word(kind.as_str(), help), kind)))
+}
+
+/// Why a send ends without a turn. Its word for a cancellation is shorter than the protocol's.
+pub(super) fn disposal() -> impl TypedValueParser<Value = Disposal> {
+    one_of([
+        (word("refused", "The agent did not take it"), Disposal::Refused),
+        (word("no-work", "There was nothing to do"), Disposal::NoWork),
+        (word("canceled", "The caller gave it up"), Disposal::Canceled),
+    ])
+}
+
+/// The outcome `inspect --expect` asks for.
+pub(super) fn outcome() -> impl TypedValueParser<Value = Outcome> {
+    let all = [
+        (Outcome::Reported, "A report counts"),
+        (Outcome::Live, "Something is in flight, or may start"),
+        (Outcome::CleanupPending, "Closing, with an owner who can still pay what is owed"),
+        (Outcome::TerminalNoReport, "Over, and positively without a report"),
+        (Outcome::Indeterminate, "Evidence is missing or contradictory"),
+    ];
+    one_of(all.map(|(outcome, help)| (word(outcome.as_str(), help), outcome)))
+}
+
+/// Why an attempt ends, as its receipt says.
+pub(super) fn receipt_source() -> impl TypedValueParser<Value = ReceiptSource> {
+    one_of(ReceiptSource::ALL.map(|source| (PossibleValue::new(source.as_str()), source)))
+}
+
+/// How an attempt is retired.
 pub(super) fn claim_mode() -> impl TypedValueParser<Value = ClaimMode> {
-    const MODES: [ClaimMode; 2] = [ClaimMode::NoReport, ClaimMode::RetireReported];
-    PossibleValuesParser::new(MODES.map(ClaimMode::as_str))
-        .try_map(|word| MODES.into_iter().find(|mode| mode.as_str() == word).ok_or("not a claim mode"))
+    let modes = [ClaimMode::NoReport, ClaimMode::RetireReported];
+    one_of(modes.map(|mode| (PossibleValue::new(mode.as_str()), mode)))
 }
 
 /// One `--cleanup NAME [--owner-pid PID]` of a Stop.

@@ -5,7 +5,8 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 
 use super::attempt::{InputArgs, TokenArgs};
-use super::values::{ExpectedOutcome, duration, words};
+use super::values::{duration, outcome, words};
+use crate::protocol::classify::Outcome;
 use crate::protocol::ids::Name;
 
 /// `step`.
@@ -66,8 +67,8 @@ pub struct WaitArgs {
     #[arg(long, value_name = "WS", value_parser = Name::parse, requires = "run")]
     pub parent: Option<Name>,
     /// Wait for this outcome
-    #[arg(long = "for", value_name = "OUTCOME", default_value = "reported")]
-    pub outcome: ExpectedOutcome,
+    #[arg(long = "for", value_name = "OUTCOME", default_value = "reported", value_parser = outcome())]
+    pub outcome: Outcome,
     /// Give up after this long: 500ms, 2s, 5m or 0
     #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "30s")]
     pub timeout: Duration,

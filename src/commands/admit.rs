@@ -10,8 +10,9 @@ use crate::state::{Access, Store};
 
 use super::context::Context;
 use super::failure::Failure;
+use super::repeats::{Grant, digest};
 use super::tokens::worker_keys;
-use super::transact::{Ancestors, Grant, TaskCall, digest};
+use super::transact::{Ancestors, TaskCall};
 
 pub(crate) fn run(context: &Context, args: &AdmitArgs) -> Result<Answer, Failure> {
     let task = context.task_or_environment(args.task.as_ref())?;

@@ -11,8 +11,9 @@ use super::context::Context;
 use super::evidence;
 use super::failure::Failure;
 use super::input;
+use super::repeats::{Grant, digest};
 use super::tokens::Keys;
-use super::transact::{Ancestors, Grant, RunHook, TaskCall, digest, no_task};
+use super::transact::{Ancestors, RunHook, TaskCall, no_task};
 
 pub(crate) fn run(context: &Context, args: &ClaimRetireArgs) -> Result<Answer, Failure> {
     let store = Store::open(&context.root, Access::Change)?;

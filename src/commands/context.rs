@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use crate::cli::Global;
 use crate::protocol::ids::{AttemptId, CleanupId, InvalidId, Name, Nonce, RequestId, Timestamp};
-use crate::state::process::Here;
+use crate::protocol::verdict::Call;
+use crate::state::{hex, process::Here};
 
 use super::failure::Failure;
 
@@ -136,6 +137,11 @@ impl Context {
         clock::now()
     }
 
+    /// This call, as the rules see it.
+    pub(crate) fn call(&self) -> Call {
+        Call { command: self.command, request_id: self.request_id.clone(), now: self.now() }
+    }
+
     pub(crate) fn fresh_attempt(&self) -> Result<AttemptId, Failure> {
         self.ids.fresh("att_", 8, AttemptId::parse)
     }
@@ -193,15 +199,6 @@ fn refuse_other_than_utf8(root: &Path) -> Result<(), Failure> {
         Some(_) => Ok(()),
         None => Err(Failure::usage(format!("the root's path `{}` is not UTF-8", root.display()))),
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    use std::fmt::Write as _;
-    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-        // Writing to a String cannot fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }
 
 /// Draws ids from the operating system.

@@ -5,7 +5,7 @@ use crate::protocol::lineage::ReceiptEvidence;
 use crate::protocol::row::{ProcessRef, Row, TaskStatus};
 use crate::protocol::verdict::{OwnerLife, Role};
 use crate::state::process::{Life, observe};
-use crate::state::{Document, Evidence, Locality, Store};
+use crate::state::{Document, Evidence, Locality, Store, evidence_file};
 
 use super::context::Context;
 
@@ -88,8 +88,5 @@ pub(crate) fn reports(store: &Store, document: &Document) -> ReportEvidence {
 }
 
 fn names(row: &Row, file: &str) -> bool {
-    row.reports.iter().any(|report| {
-        let stem = report.attempt_id.as_ref().map_or("unbound", |id| id.as_str());
-        file.strip_suffix(".json") == Some(stem)
-    })
+    row.reports.iter().any(|report| evidence_file(report.attempt_id.as_ref()) == file)
 }

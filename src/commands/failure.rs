@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::answer::Answer;
 use crate::protocol::codes::Code;
 use crate::protocol::verdict::Refusal;
-use crate::state::StateError;
+use crate::state::{StateError, chain};
 
 /// Why a command did not grant what was asked.
 #[derive(Debug)]
@@ -100,18 +100,6 @@ fn refused(command: &'static str, refusal: Refusal) -> Answer {
     answer.fields = refusal.facts;
     answer.hint = refusal.hint;
     answer
-}
-
-/// An error and its causes, in one line.
-pub(crate) fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text.push_str(": ");
-        text.push_str(&cause.to_string());
-        source = cause.source();
-    }
-    text
 }
 
 impl From<Box<Refusal>> for Failure {

@@ -5,23 +5,20 @@ use std::path::Path;
 use serde_json::json;
 
 use crate::answer::Answer;
-use crate::protocol::ids::AttemptId;
 use crate::protocol::requests::RequestRecord;
 use crate::protocol::verdict::Said;
 use crate::state::{StateError, TokenFile, Transaction, Writes};
 
 use super::context::Context;
 use super::failure::Failure;
-use super::repeats;
+use super::repeats::{self, Grant};
 use super::tokens::Keys;
-use super::transact::{self, Grant};
+use super::transact;
 
 /// What is handed out.
 pub(crate) struct Handout<'a> {
     pub(crate) said: Said,
     pub(crate) grant: &'a Grant,
-    /// Whose token.
-    pub(crate) fresh: &'a AttemptId,
     /// Where the token goes instead of into the answer.
     pub(crate) token_file: Option<&'a Path>,
 }
@@ -35,10 +32,7 @@ pub(crate) fn commit(
     writes: Writes,
     out: Handout<'_>,
 ) -> Result<Answer, Failure> {
-    let mut answer = Answer::new(context.command, out.said.code, out.said.message);
-    answer.fields = out.said.facts;
-    answer.hint.clone_from(&out.grant.hint);
-    repeats::add_tokens(&mut answer, keys, out.fresh);
+    let mut answer = repeats::granted(context, keys, out.said, out.grant);
     let request = context.request_id.as_str();
     if let Some(path) = out.token_file {
         let token = take_tokens(&mut answer);

@@ -16,11 +16,11 @@ use crate::protocol::xum::mapping::{self, LeftOut, TakenTask};
 use crate::protocol::xum::{Reading, StepIndex, XumReport, XumRun, keep, runs};
 use crate::state::{
     Access, LockPlan, LockWait, REPORT_BYTES_MAX, ReceiptWrite, ReportInputError, ReportMeta, ReportWrite,
-    RunKey, StateError, Store, Writes, XumRoot,
+    RunKey, StateError, Store, Writes, XumRoot, chain,
 };
 
 use super::context::Context;
-use super::failure::{Failure, chain};
+use super::failure::Failure;
 use super::repeats::{Grant, digest, record};
 use super::transact::{commit, rewrite};
 use super::xum::{read, told};
@@ -40,7 +40,7 @@ pub(crate) fn run(context: &Context, args: &ImportArgs) -> Result<Answer, Failur
         (false, _) => Some(Store::open(&context.root, Access::Write)?),
     };
     let source = root.path().display().to_string();
-    let call = Call { command: context.command, request_id: context.request_id.clone(), now: context.now() };
+    let call = context.call();
     let mut pass = Pass {
         context,
         dry_run: args.dry_run,

@@ -17,11 +17,11 @@ use crate::protocol::lineage::ReceiptEvidence;
 use crate::protocol::row::{Row, TaskStatus};
 use crate::protocol::state::{Phase, turn_fact};
 use crate::protocol::verdict::{Credentials as _, Role};
-use crate::state::{Access, Document, StateError, Store};
+use crate::state::{Access, Document, StateError, Store, chain};
 
 use super::context::{Context, age_seconds};
 use super::evidence;
-use super::failure::{Failure, chain};
+use super::failure::Failure;
 use super::inspect_run;
 use super::tokens::Keys;
 
@@ -85,31 +85,23 @@ struct Found {
 
 impl Found {
     fn missing(task: &Name) -> Self {
-        let classified = Classified {
-            outcome: Outcome::Indeterminate,
-            reason: Some(Code::NoTaskRecord),
-            why: "there is no row for it".to_owned(),
-        };
-        Self {
-            task: task.to_string(),
-            document: None,
-            evidence: None,
-            owner_why: String::new(),
-            classified,
-            error: None,
-        }
+        let why = "there is no row for it".to_owned();
+        Self::without_row(task.to_string(), Code::NoTaskRecord, why)
     }
 
     fn broken(task: String, error: StateError) -> Self {
-        let classified =
-            Classified { outcome: Outcome::Indeterminate, reason: Some(error.code()), why: chain(&error) };
+        let found = Self::without_row(task, error.code(), chain(&error));
+        Self { error: Some(error), ..found }
+    }
+
+    fn without_row(task: String, reason: Code, why: String) -> Self {
         Self {
             task,
             document: None,
             evidence: None,
             owner_why: String::new(),
-            classified,
-            error: Some(error),
+            classified: Classified { outcome: Outcome::Indeterminate, reason: Some(reason), why },
+            error: None,
         }
     }
 
@@ -370,8 +362,8 @@ impl Look<'_> {
             answer.hint = error.hint();
         }
         answer.fields.insert("tasks".to_owned(), Value::Array(tasks));
-        if let Some(wanted) = &self.args.expect {
-            let other = found.iter().find(|found| found.classified.outcome.as_str() != wanted.as_str());
+        if let Some(wanted) = self.args.expect {
+            let other = found.iter().find(|found| found.classified.outcome != wanted);
             if let (Some(other), Exit::Done) = (other, answer.exit()) {
                 answer = expected(answer, self.args, other.classified.outcome);
             }
@@ -382,8 +374,8 @@ impl Look<'_> {
 
 /// `--expect`: another outcome is exit 10, with the same fields.
 fn expected(mut answer: Answer, args: &InspectArgs, outcome: Outcome) -> Answer {
-    if let Some(wanted) = &args.expect
-        && wanted.as_str() != outcome.as_str()
+    if let Some(wanted) = args.expect
+        && wanted != outcome
         && answer.exit() == Exit::Done
     {
         answer.code = Code::OutcomeDiffers;

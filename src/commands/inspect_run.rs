@@ -9,13 +9,13 @@ use crate::cli::InspectArgs;
 use crate::protocol::codes::Code;
 use crate::protocol::ids::{Name, Nonce};
 use crate::protocol::run::{Run, Step};
-use crate::protocol::verdict::{Call, Credentials as _, Role};
+use crate::protocol::verdict::{Credentials as _, Role};
 use crate::protocol::workflow::{Checkpoint, Prior, StepDecision, decide, refuse_stopped_run};
-use crate::state::{Access, Store};
+use crate::state::{Access, Store, chain};
 
 use super::context::Context;
 use super::evidence;
-use super::failure::{Failure, chain};
+use super::failure::Failure;
 use super::runs::find_run;
 use super::tokens::Keys;
 
@@ -98,11 +98,7 @@ impl Look<'_> {
             step: step.step_id.clone(),
             input_hash: step.input_hash.clone(),
         };
-        let call = Call {
-            command: self.context.command,
-            request_id: self.context.request_id.clone(),
-            now: self.context.now(),
-        };
+        let call = self.context.call();
         let status = prior.row.map(|row| row.task_status.as_str());
         match decide(Some(step), Some(&prior), &at, &self.nonce, &call) {
             StepDecision::Fresh => json!({ "decision": "reserved", "why": "it has no child" }),

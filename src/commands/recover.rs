@@ -9,12 +9,12 @@ use crate::protocol::ids::Name;
 use crate::protocol::recovery::{Recovery, RecoverySight, recover};
 use crate::protocol::requests::Seen;
 use crate::protocol::row::Row;
-use crate::protocol::verdict::{Call, Facts, OwnerLife, ReceiptDue, Said};
-use crate::state::{Access, LockPlan, LockWait, StateError, Store, Transaction, Writes, user};
+use crate::protocol::verdict::{Facts, OwnerLife, ReceiptDue, Said};
+use crate::state::{Access, LockPlan, LockWait, StateError, Store, Transaction, Writes, chain, user};
 
 use super::context::Context;
 use super::evidence;
-use super::failure::{Failure, chain};
+use super::failure::Failure;
 use super::repeats::{Grant, digest, record};
 use super::transact::{commit, no_task, receipts, rewrite};
 
@@ -111,12 +111,7 @@ impl Pass<'_> {
             return Ok(rewrite(self.context, &transaction, task)?);
         }
         let sight = self.sight(&row)?;
-        let call = Call {
-            command: self.context.command,
-            request_id: self.context.request_id.clone(),
-            now: self.context.now(),
-        };
-        match recover(&row, &sight, &call) {
+        match recover(&row, &sight, &self.context.call()) {
             Recovery::Fine => {}
             Recovery::AtWork => self.n_at_work += 1,
             Recovery::Left { why, words } => self.left.push(json!({

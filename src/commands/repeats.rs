@@ -10,6 +10,7 @@ use crate::protocol::requests::RequestRecord;
 use crate::protocol::row::Extra;
 use crate::protocol::state::shell_word;
 use crate::protocol::verdict::{Refusal, Said};
+use crate::state::hex;
 
 use super::context::Context;
 use super::failure::Failure;
@@ -30,21 +31,32 @@ pub(crate) struct Grant {
 
 /// A digest of the parts of a request, independent of their spelling on the command line.
 pub(crate) fn digest(parts: &[&str]) -> String {
-    use std::fmt::Write as _;
     let mut hasher = Sha256::new();
     for part in parts {
         hasher.update((part.len() as u64).to_le_bytes());
         hasher.update(part.as_bytes());
     }
-    hasher.finalize().iter().take(16).fold(String::new(), |mut text, byte| {
-        // Writing to a String cannot fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+    let mut digest = hex(&hasher.finalize());
+    digest.truncate(DIGEST_LEN);
+    digest
+}
+
+/// How many hex digits of its SHA-256 a request is told from another by.
+const DIGEST_LEN: usize = 32;
+
+/// The answer to a granted call.
+pub(crate) fn granted(context: &Context, keys: &Keys, said: Said, grant: &Grant) -> Answer {
+    let mut answer = Answer::new(context.command, said.code, said.message);
+    answer.fields = said.facts;
+    answer.hint.clone_from(&grant.hint);
+    if let Some(attempt) = &grant.tokens_of {
+        add_tokens(&mut answer, keys, attempt);
+    }
+    answer
 }
 
 /// Adds the tokens of an attempt to an answer.
-pub(crate) fn add_tokens(answer: &mut Answer, keys: &Keys, attempt: &AttemptId) {
+fn add_tokens(answer: &mut Answer, keys: &Keys, attempt: &AttemptId) {
     answer.fields.insert("token".to_owned(), json!(keys.owner_token(attempt)));
     answer.fields.insert("workerToken".to_owned(), json!(keys.worker_token(attempt)));
 }

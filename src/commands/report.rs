@@ -9,17 +9,17 @@ use crate::protocol::ids::{AttemptId, Name};
 use crate::protocol::report::{Publication, Publishing, publish};
 use crate::protocol::requests::Seen;
 use crate::protocol::row::ReportRef;
-use crate::protocol::verdict::{Call, Refusal, Said};
+use crate::protocol::verdict::{Refusal, Said};
 use crate::state::{
     Access, Document, Evidence, LockPlan, ReportInputError, ReportMeta, ReportText, ReportWrite, Store,
-    Transaction, Writes,
+    Transaction, Writes, chain,
 };
 
 use super::context::Context;
 use super::failure::Failure;
-use super::repeats;
+use super::repeats::{self, Grant, digest};
 use super::tokens::{Keys, worker_keys};
-use super::transact::{self, Grant, begin, digest, no_task};
+use super::transact::{self, begin, no_task};
 
 pub(crate) fn run(context: &Context, args: &ReportArgs) -> Result<Answer, Failure> {
     let task = context.task_or_environment(args.task.as_ref())?;
@@ -59,11 +59,7 @@ fn read(store: &Store, file: Option<&Input>) -> Result<ReportText, Failure> {
             ReportInputError::Unreadable { .. } => Code::Usage,
             ReportInputError::Spool { .. } => Code::Io,
         };
-        Failure::Call {
-            code,
-            message: super::failure::chain(&error),
-            hint: Some("nothing was changed".to_owned()),
-        }
+        Failure::Call { code, message: chain(&error), hint: Some("nothing was changed".to_owned()) }
     })
 }
 
@@ -77,12 +73,13 @@ impl Job<'_> {
             self.args.title.as_deref().unwrap_or_default(),
             text.sha256(),
         ]);
+        let call = self.context.call();
         let meta = ReportMeta {
             task: self.task.clone(),
             attempt: Some(self.attempt.clone()),
             parent: seen.row.parent_workspace_id,
             title: self.args.title.clone(),
-            at: self.context.now(),
+            at: call.now.clone(),
         };
         let file_sha256 = text.file_digest(&meta).map_err(|source| Failure::spool(&source))?;
         let plan = LockPlan { exclusive: vec![self.task.clone()], ..LockPlan::default() };
@@ -104,11 +101,6 @@ impl Job<'_> {
             file_sha256,
             title: self.args.title.clone(),
             kept_late: self.store.late_exists(&meta.parent, &self.task, &self.attempt, text.sha256()),
-        };
-        let call = Call {
-            command: self.context.command,
-            request_id: self.context.request_id.clone(),
-            now: meta.at.clone(),
         };
         let publishing = publish(&document.row, &publication, self.keys, &call);
         if let Publishing::Already(_) = &publishing {
@@ -168,9 +160,7 @@ impl Job<'_> {
     }
 
     fn answer(&self, said: Said) -> Answer {
-        let mut answer = Answer::new(self.context.command, said.code, said.message);
-        answer.fields = said.facts;
-        answer
+        repeats::granted(self.context, self.keys, said, &Grant::default())
     }
 
     /// Reads nothing: whether the answer is whole must not hang on a reading after the commit.

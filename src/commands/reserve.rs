@@ -11,7 +11,7 @@ use crate::protocol::requests::Seen;
 use crate::protocol::reservation::{self, Reserve, Reserved, Spending};
 use crate::protocol::row::{Extra, Row, WorkflowTask};
 use crate::protocol::run::Run;
-use crate::protocol::verdict::{Call, Refusal};
+use crate::protocol::verdict::Refusal;
 use crate::protocol::workflow::{Checkpoint, refuse_stopped_run};
 use crate::state::{Access, LockPlan, RunKey, StateError, Store, Transaction, Writes};
 
@@ -20,10 +20,10 @@ use super::evidence;
 use super::failure::Failure;
 use super::handout::{self, Handout};
 use super::owner::{owner, pid_hint};
-use super::repeats;
+use super::repeats::{self, Grant, digest};
 use super::reserve_step;
 use super::tokens::Keys;
-use super::transact::{self, Grant, begin, digest, lineage_up, no_task, stopped_ancestor};
+use super::transact::{self, begin, lineage_up, no_task, stopped_ancestor};
 
 pub(crate) fn run(context: &Context, args: &ReserveArgs) -> Result<Answer, Failure> {
     if args.run.is_some() {
@@ -132,15 +132,12 @@ impl Job<'_> {
         let reserved = self.judge(&transaction, &request, &plan.shared)?;
         transact::sync_rows(&transaction, &plan.shared)?;
         let run = match (&at, &self.args.replaces) {
-            (Some(at), Some(old)) => replaced(transaction.run(), at, old, (&task, &fresh), &self.call())?,
+            (Some(at), Some(old)) => {
+                replaced(transaction.run(), at, old, (&task, &fresh), &self.context.call())?
+            }
             _ => None,
         };
         self.commit(transaction, reserved, run, &fresh)
-    }
-
-    fn call(&self) -> Call {
-        let (command, request_id) = (self.context.command, self.context.request_id.clone());
-        Call { command, request_id, now: self.context.now() }
     }
 
     fn read_old(&self, old: &Name) -> Result<Row, Failure> {
@@ -226,7 +223,7 @@ impl Job<'_> {
         ancestors: &[Name],
     ) -> Result<Reserved, Failure> {
         let existing = transaction.row(&request.task);
-        let call = self.call();
+        let call = self.context.call();
         let reserved = match &self.args.replaces {
             None => reservation::reserve(existing, request, &call)?,
             Some(old) => {
@@ -267,7 +264,7 @@ impl Job<'_> {
             rows.push(*old);
         }
         let writes = Writes { rows, run, ..Writes::default() };
-        let out = Handout { said, grant: &grant, fresh, token_file: self.args.token_file.as_deref() };
+        let out = Handout { said, grant: &grant, token_file: self.args.token_file.as_deref() };
         handout::commit(self.context, self.keys, transaction, writes, out)
     }
 }

@@ -12,7 +12,7 @@ use crate::protocol::requests::{RequestRecord, Seen};
 use crate::protocol::reservation::{self, Reserve, Reserved, Spending};
 use crate::protocol::row::{Extra, Row, WorkflowTask};
 use crate::protocol::run::Run;
-use crate::protocol::verdict::{Call, Credentials as _, Refusal, Role};
+use crate::protocol::verdict::{Credentials as _, Refusal, Role};
 use crate::protocol::workflow::{Checkpoint, Prior, StepDecision, decide, refuse_stopped_run};
 use crate::state::{
     Access, Document, LockPlan, ReceiptWrite, RunKey, StateError, Store, Transaction, Writes,
@@ -24,10 +24,10 @@ use super::failure::Failure;
 use super::handout::{self, Handout};
 use super::input;
 use super::owner::owner;
-use super::repeats;
+use super::repeats::{self, Grant, digest};
 use super::reserve::ancestors_of;
 use super::tokens::Keys;
-use super::transact::{self, Grant, begin, digest, lineage_up, receipts, stopped_ancestor};
+use super::transact::{self, begin, lineage_up, receipts, stopped_ancestor};
 
 /// How often a reservation starts over when the step's child or the new name changed before its locks were held.
 const ROUNDS_MAX: usize = 64;
@@ -80,11 +80,6 @@ struct Job<'a> {
 }
 
 impl Job<'_> {
-    fn call(&self) -> Call {
-        let (command, request_id) = (self.context.command, self.context.request_id.clone());
-        Call { command, request_id, now: self.context.now() }
-    }
-
     fn round(&self) -> Result<Answer, Failure> {
         let seen = self.store.read_run(&self.key)?.map(|document| document.run);
         let prior = self.prior(seen.as_ref())?;
@@ -195,7 +190,7 @@ impl Job<'_> {
         prior: Option<&Name>,
         shared: &[Name],
     ) -> Result<Answer, Failure> {
-        let call = self.call();
+        let call = self.context.call();
         refuse_stopped_run(transaction.run(), self.args.resume)?;
         let document = prior.and_then(|prior| transaction.document(prior)).cloned();
         let known = prior.map(|prior| self.known(prior, document.as_ref()));
@@ -336,7 +331,7 @@ impl Job<'_> {
             rows.push(*old);
         }
         let writes = Writes { rows, receipts, run: Some(run), ..Writes::default() };
-        let out = Handout { said, grant: &grant, fresh, token_file: self.args.token_file.as_deref() };
+        let out = Handout { said, grant: &grant, token_file: self.args.token_file.as_deref() };
         handout::commit(self.context, self.keys, transaction, writes, out)
     }
 }

@@ -1,26 +1,27 @@
 //! `rotate`: publishes the next identity of a task.
 
 use crate::answer::Answer;
-use crate::cli::{RotateArgs, RotateAs as Kind};
+use crate::cli::RotateArgs;
 use crate::protocol::codes::Code;
 use crate::protocol::ids::AttemptId;
-use crate::protocol::rotation::{self, Around, Expect, Rotate, RotateAs};
+use crate::protocol::rotation::{self, Around, Rotate};
 use crate::protocol::verdict::Said;
 use crate::state::{Access, Store, TokenFile, user};
 
 use super::context::Context;
 use super::failure::Failure;
 use super::owner::{NO_PID_HINT, owner};
+use super::repeats::{Grant, digest};
 use super::tokens::Keys;
-use super::transact::{Ancestors, Grant, TaskCall, digest};
+use super::transact::{Ancestors, TaskCall};
 
 pub(crate) fn run(context: &Context, args: &RotateArgs) -> Result<Answer, Failure> {
     let store = Store::open(&context.root, Access::Change)?;
     let keys = Keys::read_if_there(&store, &args.token)?;
     let fresh = context.fresh_attempt()?;
     let request = owner(context, &args.owner).map(|owner| Rotate {
-        kind: kind(args.kind),
-        expect: args.expect.as_ref().map(|e| Expect { attempt: e.attempt.clone(), epoch: e.epoch }),
+        kind: args.kind,
+        expect: args.expect.clone(),
         by: args.owner.owner.as_ref().map_or_else(user, ToString::to_string),
         owner,
         unproven: args.unproven,
@@ -53,26 +54,12 @@ pub(crate) fn run(context: &Context, args: &RotateArgs) -> Result<Answer, Failur
     deliver_token(answer, args, &keys, staged)
 }
 
-fn kind(kind: Kind) -> RotateAs {
-    match kind {
-        Kind::Launch => RotateAs::Launch,
-        Kind::Reawaken => RotateAs::Reawaken,
-        Kind::Reactivate => RotateAs::Reactivate,
-        Kind::Startup => RotateAs::Startup,
-    }
-}
-
 fn wish(args: &RotateArgs) -> String {
     let expect = args.expect.as_ref().map_or(String::new(), |e| format!("{}@{:?}", e.attempt, e.epoch));
     digest(&[
         "rotate",
         args.task.as_str(),
-        match args.kind {
-            Kind::Launch => "launch",
-            Kind::Reawaken => "reawaken",
-            Kind::Reactivate => "reactivate",
-            Kind::Startup => "startup",
-        },
+        args.kind.as_str(),
         &expect,
         args.owner.owner.as_ref().map_or("", |name| name.as_str()),
         &args.owner.owner_pid.map_or(String::new(), |pid| pid.to_string()),

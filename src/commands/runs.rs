@@ -5,13 +5,13 @@ use crate::protocol::codes::Code;
 use crate::protocol::ids::Name;
 use crate::protocol::requests::Seen;
 use crate::protocol::run::Run;
-use crate::protocol::verdict::{Call, Refusal, Said};
+use crate::protocol::verdict::{Refusal, Said};
 use crate::state::{LockPlan, RunDocument, RunKey, Store, Writes};
 
 use super::context::Context;
 use super::failure::Failure;
-use super::repeats;
-use super::transact::{self, Grant, begin, digest};
+use super::repeats::{self, Grant, digest};
+use super::transact::{self, begin};
 
 /// The refusal for a run that is not there.
 pub(crate) fn no_run(run: &Name) -> Failure {
@@ -60,7 +60,7 @@ pub(crate) fn latch(
         Seen::ForAnother(record) => return Err(repeats::reused(context, record)),
         Seen::Never => {}
     }
-    let call = Call { command: context.command, request_id: context.request_id.clone(), now: context.now() };
+    let call = context.call();
     let mut stopped = stop_run(&run, reason, &call);
     let message = format!("run `{}` is stopped", key.run);
     let facts = crate::facts! { "runId": key.run, "stopEpoch": stopped.stop_epoch };

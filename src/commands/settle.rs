@@ -1,15 +1,16 @@
 //! `settle`: says that a turn, a send, a cleanup or the whole attempt is over.
 
 use crate::answer::Answer;
-use crate::cli::{ReceiptCopies, SendEnd, SettleArgs};
+use crate::cli::{ReceiptCopies, SettleArgs};
 use crate::protocol::ids::{CleanupId, SendId, TurnId};
 use crate::protocol::settlement::{self, Disposal, SettleAttempt};
 use crate::state::{Access, Store};
 
 use super::context::Context;
 use super::failure::Failure;
+use super::repeats::{Grant, digest};
 use super::tokens::worker_keys;
-use super::transact::{Ancestors, Grant, TaskCall, digest};
+use super::transact::{Ancestors, TaskCall};
 
 enum Wish {
     Turn(TurnId),
@@ -78,19 +79,11 @@ fn wish(args: &SettleArgs) -> Result<Wish, Failure> {
         (None, Some(send), _) => {
             let end =
                 args.end.ok_or_else(|| Failure::usage("--send needs --as refused, no-work or canceled"))?;
-            Wish::Send(send.clone(), disposal(end))
+            Wish::Send(send.clone(), end)
         }
         (None, None, Some(cleanup)) => Wish::Cleanup(cleanup.clone()),
         (None, None, None) => Wish::Attempt,
     })
-}
-
-fn disposal(end: SendEnd) -> Disposal {
-    match end {
-        SendEnd::Refused => Disposal::Refused,
-        SendEnd::NoWork => Disposal::NoWork,
-        SendEnd::Canceled => Disposal::Canceled,
-    }
 }
 
 fn words(wish: &Wish) -> (&'static str, String) {

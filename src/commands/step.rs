@@ -6,7 +6,7 @@ use crate::answer::Answer;
 use crate::cli::{StepArgs, StepCheckpointArgs, StepEnd};
 use crate::protocol::checkpoint::{RunChange, complete, fail, find_step};
 use crate::protocol::requests::Seen;
-use crate::protocol::verdict::{Call, Refusal};
+use crate::protocol::verdict::Refusal;
 use crate::protocol::workflow::Checkpoint;
 use crate::state::{Access, LockPlan, RunKey, Store, Transaction, Writes};
 
@@ -14,9 +14,9 @@ use super::context::Context;
 use super::evidence;
 use super::failure::Failure;
 use super::input;
-use super::repeats;
+use super::repeats::{self, Grant, digest};
 use super::tokens::Keys;
-use super::transact::{self, Grant, begin, digest};
+use super::transact::{self, begin};
 
 pub(crate) fn run(context: &Context, args: &StepArgs) -> Result<Answer, Failure> {
     let (at, error, what) = match &args.end {
@@ -53,7 +53,7 @@ pub(crate) fn run(context: &Context, args: &StepArgs) -> Result<Answer, Failure>
     if find_step(Some(current), &at)?.task_id != child {
         return Err(Failure::internal("the step got another child under its lock"));
     }
-    let call = Call { command: context.command, request_id: context.request_id.clone(), now: context.now() };
+    let call = context.call();
     let document = transaction.document(&child);
     let reports = document.map(|document| evidence::reports(&store, document));
     let change = match &args.end {
@@ -73,7 +73,7 @@ pub(crate) fn run(context: &Context, args: &StepArgs) -> Result<Answer, Failure>
         let below_root = path.strip_prefix(store.root()).unwrap_or(&path);
         change.said.facts.insert("reportPath".to_owned(), json!(below_root.display().to_string()));
     }
-    Ok(with_path(&store, commit(context, transaction, change, &digest)?))
+    Ok(with_path(&store, commit(context, &keys, transaction, change, &digest)?))
 }
 
 /// What is remembered of an answer names the report below the root, so that a repeat is right after the root was
@@ -89,13 +89,13 @@ fn with_path(store: &Store, mut answer: Answer) -> Answer {
 
 fn commit(
     context: &Context,
+    keys: &Keys,
     transaction: Transaction<'_>,
     change: RunChange,
     digest: &str,
 ) -> Result<Answer, Failure> {
     let RunChange { run, said } = change;
-    let mut answer = Answer::new(context.command, said.code, said.message.clone());
-    answer.fields.clone_from(&said.facts);
+    let answer = repeats::granted(context, keys, said.clone(), &Grant::default());
     match run {
         Some(mut run) => {
             run.remember(repeats::record(context, digest, &said, &Grant::default()));

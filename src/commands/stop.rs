@@ -18,9 +18,10 @@ use crate::state::{Access, RunKey, Store};
 use super::context::Context;
 use super::failure::Failure;
 use super::owner::process;
+use super::repeats::{Grant, digest};
 use super::runs::{find_run, latch};
 use super::tokens::Keys;
-use super::transact::{Ancestors, Grant, TaskCall, digest};
+use super::transact::{Ancestors, TaskCall};
 
 pub(crate) fn run(context: &Context, args: &StopArgs) -> Result<Answer, Failure> {
     let store = Store::open(&context.root, Access::Change)?;

@@ -8,7 +8,7 @@ use std::path::Path;
 use crate::cli::TokenArgs;
 use crate::protocol::ids::{AttemptId, Name};
 use crate::protocol::verdict::{Credentials, Role};
-use crate::state::{Secret, Store, TokenFile};
+use crate::state::{Secret, Store, TokenFile, hex};
 
 use super::context::Context;
 use super::failure::Failure;
@@ -64,12 +64,7 @@ impl Keys {
 }
 
 fn token_text(mac: &[u8; 32]) -> String {
-    use std::fmt::Write as _;
-    mac.iter().fold(String::from("tok_"), |mut text, byte| {
-        // Writing to a String cannot fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+    format!("tok_{}", hex(mac))
 }
 
 fn token_bytes(text: &str) -> Option<Vec<u8>> {

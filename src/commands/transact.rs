@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::answer::Answer;
 use crate::protocol::codes::Code;
-use crate::protocol::ids::{AttemptId, Name};
+use crate::protocol::ids::Name;
 use crate::protocol::lineage::ReceiptEvidence;
 use crate::protocol::requests::{RequestRecord, Seen};
 use crate::protocol::row::Row;
@@ -21,10 +21,8 @@ use crate::state::{
 use super::context::Context;
 use super::evidence;
 use super::failure::Failure;
-use super::repeats::{record, repeated, reused};
+use super::repeats::{self, Grant, record, repeated, reused};
 use super::tokens::Keys;
-
-pub(crate) use super::repeats::{Grant, add_tokens, digest};
 
 /// Whether the rules look at the ancestors, which then are held still until the commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -157,14 +155,6 @@ pub(crate) fn rewrite_run(context: &Context, transaction: &Transaction<'_>) -> R
 }
 
 impl TaskCall<'_> {
-    fn call(&self) -> Call {
-        Call {
-            command: self.context.command,
-            request_id: self.context.request_id.clone(),
-            now: self.context.now(),
-        }
-    }
-
     fn sight<'s>(&'s self, document: &'s Document, stopped_ancestor: Option<Name>) -> Sight<'s> {
         Sight {
             context: self.context,
@@ -211,12 +201,12 @@ impl TaskCall<'_> {
         }
         let stopped = stopped_ancestor(&transaction, &plan.shared);
         let sight = self.sight(&document, stopped);
-        match judge(&document.row, &sight, &self.call()) {
+        match judge(&document.row, &sight, &self.context.call()) {
             Ok(Verdict::Change { row, receipt, said }) => {
                 self.sync_evidence(&transaction, &sight, &plan.shared)?;
                 let granted = grant(&said);
                 let run = match self.checkpoint {
-                    Some(hook) => (hook.change)(transaction.run(), &row, &self.call())?,
+                    Some(hook) => (hook.change)(transaction.run(), &row, &self.context.call())?,
                     None => None,
                 };
                 let row = self.remembering(*row, &said, &granted);
@@ -252,7 +242,7 @@ impl TaskCall<'_> {
         if seen.row.requests.seen(&self.context.request_id, &self.digest) != Seen::Never {
             return Ok(());
         }
-        match judge(&seen.row, &self.sight(seen, None), &self.call()) {
+        match judge(&seen.row, &self.sight(seen, None), &self.context.call()) {
             Err(mut refusal) if refusal.is_permanent() => {
                 refusal.facts.entry("taskId").or_insert_with(|| json!(self.task));
                 Err(Failure::Refused(refusal))
@@ -292,17 +282,7 @@ impl TaskCall<'_> {
     }
 
     fn answer(&self, said: Said, grant: &Grant) -> Answer {
-        let mut answer = Answer::new(self.context.command, said.code, said.message);
-        answer.fields = said.facts;
-        answer.hint.clone_from(&grant.hint);
-        self.with_tokens(answer, grant.tokens_of.as_ref())
-    }
-
-    fn with_tokens(&self, mut answer: Answer, attempt: Option<&AttemptId>) -> Answer {
-        if let Some(attempt) = attempt {
-            add_tokens(&mut answer, self.keys, attempt);
-        }
-        answer
+        repeats::granted(self.context, self.keys, said, grant)
     }
 
     /// The first answer again, byte for byte; but an answer that authorised an act is given once.

@@ -35,7 +35,7 @@ pub(crate) fn run(context: &Context, args: &WaitArgs) -> Result<Answer, Failure>
         let task = awaited(&store, args)?;
         let document = store.read_task(&task)?.ok_or_else(|| no_task(&task))?;
         let found = look(context, &store, &document, keys.as_ref());
-        if found.outcome.as_str() == args.outcome.as_str() {
+        if found.outcome == args.outcome {
             let message = format!("task `{task}` is {}", found.outcome.as_str());
             return Ok(told(context, Code::Reached, message, &document, &found));
         }

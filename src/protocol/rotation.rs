@@ -23,6 +23,18 @@ pub enum RotateAs {
     Startup,
 }
 
+impl RotateAs {
+    /// The word on the command line.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Launch => "launch",
+            Self::Reawaken => "reawaken",
+            Self::Reactivate => "reactivate",
+            Self::Startup => "startup",
+        }
+    }
+}
+
 /// The compare part of the compare-and-set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Expect {

@@ -10,7 +10,7 @@ use super::Store;
 use super::commit::{Staged, Writes};
 use super::disk::{Dir, Kind};
 use super::document::Document;
-use super::error::{Result, StateError};
+use super::error::{Result, StateError, chain};
 use super::names::{LATE, TEMP_PREFIX, evidence_file, hex, late_file, receipts_folder, reports_folder};
 use super::pending::{self, BODY_BYTES_MAX, PendingFile};
 use super::place::{Body, Place};
@@ -41,20 +41,9 @@ impl<T> Evidence<T> {
         match found {
             Ok(Some(found)) => Self::Found(found),
             Ok(None) => Self::NotFound,
-            Err(error) => Self::Unreadable(told(&error)),
+            Err(error) => Self::Unreadable(chain(&error)),
         }
     }
-}
-
-/// An error with its cause, for people.
-pub(super) fn told(error: &StateError) -> String {
-    let mut text = error.to_string();
-    let mut cause = std::error::Error::source(error);
-    while let Some(error) = cause {
-        text = format!("{text}: {error}");
-        cause = error.source();
-    }
-    text
 }
 
 /// Steps 2 and 3 of a commit: prepares every evidence file beside its place.
@@ -165,7 +154,7 @@ impl Store {
                 Ok(receipt) => Evidence::Found(receipt),
                 Err(reason) => Evidence::Unreadable(reason),
             },
-            Err(error) => Evidence::Unreadable(told(&error)),
+            Err(error) => Evidence::Unreadable(chain(&error)),
         }
     }
 

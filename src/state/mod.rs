@@ -47,11 +47,12 @@ use std::path::PathBuf;
 
 pub use commit::{Committed, ReceiptWrite, Writes};
 pub use document::{Document, RunDocument};
-pub use error::StateError;
+pub use error::{StateError, chain};
 pub use evidence::Evidence;
 pub use filesystem::Locality;
 pub use input::{INPUT_BYTES_MAX, read_input};
 pub use lock::{LockPlan, LockWait};
+pub use names::{evidence_file, hex};
 pub use pending::{Pending, PendingFile, PendingRow};
 pub use place::{Key, RunKey};
 pub use places::{canonical, user};

@@ -75,7 +75,7 @@ pub(super) fn encode(id: &Name) -> String {
 }
 
 /// Lowercase hex.
-pub(super) fn hex(bytes: &[u8]) -> String {
+pub fn hex(bytes: &[u8]) -> String {
     use std::fmt::Write as _;
     bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
         // Writing to a string cannot fail.
@@ -100,7 +100,7 @@ pub(super) fn reports_folder(workspace: &Name, task: &Name) -> [String; 4] {
 }
 
 /// The file of a receipt or a report. A report from before attempts had ids is `unbound`.
-pub(super) fn evidence_file(attempt: Option<&AttemptId>) -> String {
+pub fn evidence_file(attempt: Option<&AttemptId>) -> String {
     format!("{}.json", attempt.map_or("unbound", AttemptId::as_str))
 }
 

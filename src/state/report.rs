@@ -14,7 +14,7 @@ use sha2::{Digest, Sha256};
 use super::Store;
 use super::disk::{CHUNK_BYTES, Dir, Kind};
 use super::document::Document;
-use super::error::{Result, StateError};
+use super::error::{Result, StateError, chain};
 use super::evidence::Evidence;
 use super::names::{LATE, evidence_file, hex, late_file, reports_folder};
 use super::pending::digest_stream;
@@ -231,7 +231,7 @@ impl Store {
             let names = dir.list()?.into_iter().map(|entry| entry.name);
             Ok(names.filter(|name| !name.starts_with('.') && has_json_ending(name)).collect())
         };
-        find().map_err(|error| super::evidence::told(&error))
+        find().map_err(|error| chain(&error))
     }
 
     fn late_folder(&self, workspace: &Name, task: &Name) -> Result<Option<Dir>> {
@@ -258,7 +258,7 @@ impl Store {
             found.sort_by(|a, b| (&a.at, &a.file).cmp(&(&b.at, &b.file)));
             Ok(found)
         };
-        find().map_err(|error| super::evidence::told(&error))
+        find().map_err(|error| chain(&error))
     }
 
     fn late_report(&self, document: &Document, file: String) -> LateReport {
@@ -285,7 +285,7 @@ impl Store {
                 file,
             },
             Ok(None) => nothing("it is gone".to_owned()),
-            Err(error) => nothing(super::evidence::told(&error)),
+            Err(error) => nothing(chain(&error)),
         }
     }
 

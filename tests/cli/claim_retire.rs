@@ -227,6 +227,7 @@ fn without_a_report_only_an_interrupted_task_is_retired() {
     no_claim(&stopped(&TestRoot::new(), "stopped"), &["--mode", "retire-reported"], 10, "not-reported");
 }
 
+/// Rule 93.
 #[test]
 fn a_reported_task_is_retired_with_its_report_once_its_attempt_is_over() {
     let root = TestRoot::new();
@@ -257,6 +258,7 @@ fn a_report_of_an_earlier_attempt_is_not_the_current_ones() {
     no_claim(&task, &[], 10, "report-published");
 }
 
+/// Rule 77.
 #[test]
 fn anything_in_flight_is_a_veto_for_the_token_holder_too() {
     let root = TestRoot::new();
@@ -337,6 +339,7 @@ fn a_receipt_that_is_missing_or_not_this_attempts_is_no_evidence_but_the_owners_
     assert_eq!(root.json(&["inspect", "t1"]).get("retiredBy.authority"), "token");
 }
 
+/// Rule 90.
 #[test]
 fn an_unproven_lineage_is_retired_on_the_token_of_the_settled_attempt_alone() {
     let root = TestRoot::new();
@@ -449,6 +452,7 @@ fn a_report_that_appears_after_the_settlement_is_an_alarm_and_the_claim_stands()
     assert_eq!(root.json(&["inspect", "t1"]).get("reasonCode"), "report-unreadable");
 }
 
+/// Rule 76.
 #[test]
 fn a_task_from_before_attempts_had_ids_is_not_claimed() {
     let root = TestRoot::new();

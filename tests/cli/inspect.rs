@@ -67,6 +67,7 @@ fn a_queued_task_is_live_unless_its_maker_is_dead() {
     is(&dead, "indeterminate owner-dead-unsettled");
 }
 
+/// Rule 62.
 #[test]
 fn a_launched_task_is_live_only_while_somebody_vouches_for_it() {
     let root = TestRoot::new();
@@ -248,6 +249,7 @@ fn a_row_that_cannot_be_read_is_said_and_hides_no_other() {
     drop(task);
 }
 
+/// Rules 60 and 85.
 #[test]
 fn a_task_without_a_row_or_an_attempt_id_has_no_identity_to_rely_on() {
     let root = TestRoot::new();

@@ -64,6 +64,7 @@ fn only_the_latest_nonce_spends_a_claim() {
     let _ = replace(&root, &second, &["new"]).is(0, "reserved");
 }
 
+/// Rule 91.
 #[test]
 fn a_task_without_a_claim_is_not_replaced() {
     let root = TestRoot::new();

@@ -5,6 +5,7 @@ mod admission;
 mod claims;
 mod classification;
 mod closing;
+mod consequences;
 mod findings;
 mod identity;
 mod lineage;

@@ -86,6 +86,19 @@ fn the_first_calls_on_a_root_make_it_together() {
 }
 
 #[test]
+fn a_root_that_another_call_makes_between_two_looks_is_found() {
+    for late in [&["reserve", "t1", "--parent", "ws"][..], &["inspect"], &["stop", "t2"]] {
+        let root = TestRoot::new();
+        let paused = root.paused(late, "no-root-folder");
+        root.wait_reached("no-root-folder");
+        let _ = root.json(&["reserve", "t2", "--parent", "ws"]).is(0, "reserved");
+        root.go("no-root-folder");
+        let done = root.finish(paused);
+        assert_eq!(done.exit, 0, "{done}");
+    }
+}
+
+#[test]
 fn one_of_many_rotations_wins() {
     let root = TestRoot::new();
     for round in 0..rounds(30) {

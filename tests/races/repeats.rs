@@ -35,7 +35,8 @@ fn every_changing_command_has_one_effect_and_one_answer() {
             assert_eq!(sound_row(&root, &id).history.total, events, "{what} had one effect: {out}");
             out
         };
-        let step = ["--run", "run", "--step", "step", "--input-hash", "hash", "--parent", "ws"];
+        let step = format!("step-{round}");
+        let step = ["--run", "run", "--step", &step, "--input-hash", "hash", "--parent", "ws"];
         let reserved = once("reserve", &[&["reserve", id.as_str()][..], &step].concat(), "reserved");
         let (attempt, token) = (reserved.get("attemptId"), reserved.get("token"));
         let own = ["--token", token.as_str()];

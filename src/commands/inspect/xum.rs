@@ -234,9 +234,8 @@ impl<'a> Look<'a> {
             "workspaces": reading.n_workspaces, "steady": self.seen.is_steady,
             "tasks": tasks, "runs": runs, "problems": problems,
         };
-        if let Some(wanted) = &self.args.expect
-            && let Some(other) =
-                found.iter().find(|found| found.classified.outcome.as_str() != wanted.as_str())
+        if let Some(wanted) = self.args.expect
+            && let Some(other) = found.iter().find(|found| found.classified.outcome != wanted)
         {
             answer = expected(answer, self.args, other.classified.outcome);
         }

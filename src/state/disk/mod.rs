@@ -61,12 +61,18 @@ pub(super) struct Dir {
 /// Resolves the root's own path once: the root itself may be a link. `None`: there is nothing, not even a link
 /// that leads nowhere.
 pub(super) fn canonical(path: &Path) -> Result<Option<PathBuf>> {
+    let failed = |error: io::Error| StateError::io("find", path, error);
     match fs_err::canonicalize(path) {
         Ok(path) => Ok(Some(path)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound && identity_of_path(path)?.is_none() => {
-            Ok(None)
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            crate::seam::pause("no-root-folder");
+            if identity_of_path(path)?.is_none() {
+                return Ok(None);
+            }
+            // A link that leads nowhere stays one; a folder that another call has made since is found now.
+            fs_err::canonicalize(path).map(Some).map_err(failed)
         }
-        Err(error) => Err(StateError::io("find", path, error)),
+        Err(error) => Err(failed(error)),
     }
 }
 

@@ -29,12 +29,7 @@ fn on_small_disk(root: &TestRoot, size: &str, script: &str) -> Raw {
     }
     command.env("LG", BIN).env("M", root.file("disk")).env("SIZE", size).current_dir(root.scratch());
     let output = command.output().unwrap();
-    let raw = Raw {
-        exit: output.status.code().unwrap_or(-1),
-        stdout: output.stdout,
-        stderr: output.stderr,
-        shown: "on a small disk".to_owned(),
-    };
+    let raw = Raw::new(output, "on a small disk".to_owned());
     documented(raw).exits(0)
 }
 

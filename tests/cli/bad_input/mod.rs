@@ -23,7 +23,7 @@ use std::io::Write as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 
 use lychgate::protocol::codes::Code;
 use serde_json::Value;
@@ -44,6 +44,11 @@ struct Raw {
 }
 
 impl Raw {
+    fn new(output: Output, shown: String) -> Self {
+        let exit = output.status.code().unwrap_or(-1);
+        Self { exit, stdout: output.stdout, stderr: output.stderr, shown }
+    }
+
     fn out(&self) -> String {
         String::from_utf8_lossy(&self.stdout).into_owned()
     }
@@ -105,12 +110,7 @@ fn shown(command: &Command) -> String {
 fn call(mut command: Command) -> Raw {
     let shown = shown(&command);
     let output = command.output().unwrap_or_else(|error| panic!("{shown}: {error}"));
-    documented(Raw {
-        exit: output.status.code().unwrap_or(-1),
-        stdout: output.stdout,
-        stderr: output.stderr,
-        shown,
-    })
+    documented(Raw::new(output, shown))
 }
 
 #[track_caller]
@@ -158,12 +158,7 @@ fn json_with_stdin(root: &TestRoot, args: &[&str], stdin: &[u8]) -> Raw {
     // A call that refuses may close its standard input before all of it is written.
     let _ = child.stdin.take().unwrap().write_all(stdin);
     let output = child.wait_with_output().unwrap();
-    documented(Raw {
-        exit: output.status.code().unwrap_or(-1),
-        stdout: output.stdout,
-        stderr: output.stderr,
-        shown,
-    })
+    documented(Raw::new(output, shown))
 }
 
 /// Runs a shell line with the binary as `$LG`, with the environment of the root.
@@ -177,12 +172,7 @@ fn sh(root: &TestRoot, script: &str, args: &[&str]) -> Raw {
     }
     command.env("LG", crate::common::BIN).current_dir(root.scratch());
     let output = command.stdin(Stdio::null()).output().unwrap();
-    Raw {
-        exit: output.status.code().unwrap_or(-1),
-        stdout: output.stdout,
-        stderr: output.stderr,
-        shown: script.to_owned(),
-    }
+    Raw::new(output, script.to_owned())
 }
 
 /// Everything below a folder as it lies there: what each name is, its mode, its owner and its bytes. Nothing is

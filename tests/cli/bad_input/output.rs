@@ -43,12 +43,7 @@ fn without_reader(root: &TestRoot, args: &[&str]) -> Raw {
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
     let output = root.command(args).stdout(Stdio::from(writer)).output().unwrap();
-    documented(Raw {
-        exit: output.status.code().unwrap_or(-1),
-        stdout: output.stdout,
-        stderr: output.stderr,
-        shown: args.join(" "),
-    })
+    documented(Raw::new(output, args.join(" ")))
 }
 
 #[test]

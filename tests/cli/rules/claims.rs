@@ -110,6 +110,7 @@ fn test_5_a_claim_is_refused_while_anything_is_in_flight_whoever_asks() {
     let _ = owed.claim_as_owner(&[]).is(12, "cleanup-pending");
 }
 
+/// Rule 89.
 #[test]
 fn test_5_a_marked_row_is_refused_to_strangers_in_both_modes_and_its_owner_may() {
     for reported in [false, true] {
@@ -134,6 +135,7 @@ fn test_5_a_marked_row_is_refused_to_strangers_in_both_modes_and_its_owner_may()
     }
 }
 
+/// Rule 71.
 #[test]
 fn test_5_a_claim_that_waits_for_the_lock_judges_what_it_finds_there() {
     let root = TestRoot::new();

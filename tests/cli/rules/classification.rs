@@ -17,6 +17,7 @@ fn terminal<'a>(root: &'a TestRoot, id: &str) -> Task<'a> {
 /// What happens to a terminal row, or to what lies beside it.
 type Change<'a> = Box<dyn Fn(&Task<'_>) + 'a>;
 
+/// Rules 32 and 101.
 #[test]
 fn test_4_a_terminal_row_is_judged_by_what_lies_beside_it() {
     let root = TestRoot::new();

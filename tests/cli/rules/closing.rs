@@ -116,6 +116,7 @@ fn test_1e_ii_a_turn_admitted_before_the_stop_holds_it_open_and_leaves_one_recei
     let _ = task.settle(&turn).is(0, "already-settled");
 }
 
+/// Rules 43 and 94.
 #[test]
 fn test_1e_ii_a_stop_before_the_gate_discharges_the_pending_send_and_is_settled_at_once() {
     let root = TestRoot::new();
@@ -146,6 +147,7 @@ fn test_1e_iii_a_terminal_failure_shuts_the_gate_before_its_receipt_exists() {
     assert_eq!(task.seen("closed.failure"), "the model is gone", "the failure is kept");
 }
 
+/// Rule 44.
 #[test]
 fn test_1e_iv_a_launch_failure_and_the_gate_exclude_each_other_in_both_orders() {
     let root = TestRoot::new();
@@ -214,6 +216,7 @@ fn test_1e_vi_before_the_commit_point_nothing_has_happened_and_nobody_is_kept_wa
     let _ = task.gate(&send).is(0, "admitted");
 }
 
+/// Rule 47.
 #[test]
 fn test_1e_vi_after_the_commit_point_everybody_sees_the_end_without_waiting_for_the_lock() {
     let root = TestRoot::new();

@@ -58,6 +58,7 @@ fn test_1_reawakening_and_reactivating_persist_fresh_attempts_and_never_an_old_o
     assert_eq!(seen.len(), n_before, "an id came back: {seen:?}");
 }
 
+/// Rule 57.
 #[test]
 fn test_1_a_rotation_that_loses_its_compare_publishes_nothing() {
     let root = TestRoot::new();
@@ -85,6 +86,7 @@ fn reactivated(root: &TestRoot) -> Task<'_> {
     task
 }
 
+/// Rule 48.
 #[test]
 fn test_1_a_committed_reactivation_whose_dispatch_fails_keeps_its_attempt_until_a_stop_settles_it() {
     let root = TestRoot::new();
@@ -120,6 +122,7 @@ fn test_1_a_row_without_an_attempt_id_is_marked_at_its_launch() {
     assert_eq!(task.stands(), "indeterminate/lineage-unproven");
 }
 
+/// Rule 13.
 #[test]
 fn test_1_a_malformed_attempt_id_is_damage_and_never_taken_for_legacy() {
     for id in ["att_0123456789ABCDEF", "att_", "att_0123456789abcdef0", "", "tok_0123456789abcdef"] {
@@ -218,6 +221,7 @@ fn raced(root: &TestRoot) -> (Task<'_>, [Vec<String>; 2]) {
     (task, [words(&claim), words("rotate t --as reawaken")])
 }
 
+/// Rule 5.
 #[test]
 fn test_1c_a_claim_and_a_reawakening_exclude_each_other_in_both_orders() {
     for first in 0..2 {

@@ -3,6 +3,7 @@
 use crate::actors::{AT_ONCE, Owner, PATIENT};
 use crate::common::{Task, TestRoot};
 
+/// Rules 33 and 98.
 #[test]
 fn test_13_a_restart_over_a_receipt_leaves_that_receipt_behind() {
     let root = TestRoot::new();
@@ -116,6 +117,7 @@ fn test_16_the_same_settlement_under_an_owner_nobody_knows_is_not_even_pending()
     assert_eq!(task.stands(), "terminal-no-report");
 }
 
+/// Rule 55.
 #[test]
 fn test_18_a_terminal_failure_with_an_open_turn_is_undecided_until_the_turn_ends() {
     for with_report in [true, false] {
@@ -151,6 +153,7 @@ fn redriven(root: &TestRoot) -> (Task<'_>, String, String) {
     (task, turn, fresh.get("attemptId"))
 }
 
+/// Rules 12 and 101.
 #[test]
 fn test_19a_a_redriven_task_stays_unresolved_for_ever_though_its_owner_settles() {
     let root = TestRoot::new();
@@ -202,6 +205,7 @@ fn test_19b_of_two_processes_that_launch_one_reservation_exactly_one_sends() {
     }
 }
 
+/// Rule 23.
 #[test]
 fn test_19b_of_many_launches_at_once_exactly_one_wins() {
     let root = TestRoot::new();

@@ -13,6 +13,7 @@ fn only_receipt(task: &Task<'_>) -> Value {
     serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap()
 }
 
+/// Rules 84 and 87.
 #[test]
 fn test_2_each_way_to_settle_leaves_exactly_one_receipt_for_its_attempt() {
     type Story = fn(&Task<'_>);
@@ -211,6 +212,7 @@ fn test_6_a_second_stop_joins_the_first_and_adds_its_own_debt() {
     assert_eq!(root.json(&["stop", "t"]).is(0, "already-stopped").get("stopEpoch"), "3");
 }
 
+/// Rules 6 and 96.
 #[test]
 fn test_6_a_settlement_whose_receipt_cannot_be_written_leaves_the_attempt_as_it_was() {
     let root = TestRoot::new();

@@ -48,6 +48,7 @@ fn a_replacement_that_died_halfway_is_seen_whole_by_inspect_which_writes_nothing
     }
 }
 
+/// Rule 74.
 #[test]
 fn a_replacement_that_died_halfway_is_seen_whole_by_a_call_that_locks_only_the_old_task() {
     for (point, happened) in POINTS {
