@@ -7,6 +7,7 @@
 pub mod answer;
 pub mod cli;
 pub mod commands;
+pub mod dialect;
 pub mod protocol;
 pub mod seam;
 pub mod state;
