@@ -10,6 +10,7 @@ pub mod chain;
 pub mod queues;
 pub mod request;
 pub mod session;
+mod work;
 
 use crate::protocol::ids::{Fresh, Name};
 use crate::protocol::row::ProcessRef;
@@ -17,6 +18,7 @@ use crate::protocol::verdict::{Call, OwnerLife, Refusal, Said};
 
 use request::Request;
 use session::{BootTime, Session};
+pub(crate) use work::Work;
 
 /// What one call sees of the world.
 pub struct Moment<'a> {
@@ -42,13 +44,6 @@ pub struct Done {
     pub answer: Answered,
     /// The answer authorises an act, and is given once.
     pub authorises: bool,
-}
-
-/// A session being judged.
-pub(crate) struct Work<'a> {
-    pub(crate) session: Session,
-    pub(crate) moment: &'a Moment<'a>,
-    pub(crate) authorises: bool,
 }
 
 /// Judges the requests of one call. `session` is what lies on disk; `None`: the session was never opened.
