@@ -10,6 +10,8 @@ pub mod chain;
 pub mod queues;
 pub mod request;
 pub mod session;
+#[cfg(test)]
+pub(crate) mod testing;
 mod work;
 
 use crate::protocol::ids::{Fresh, Name};
