@@ -17,6 +17,8 @@ pub mod session;
 mod texts;
 mod todos;
 mod turn;
+#[cfg(test)]
+pub(crate) mod testing;
 mod work;
 mod zstub;
 
