@@ -16,6 +16,7 @@ pub mod request;
 pub mod session;
 mod texts;
 mod todos;
+pub mod told;
 mod turn;
 #[cfg(test)]
 pub(crate) mod testing;
