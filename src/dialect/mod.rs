@@ -6,6 +6,10 @@
 
 use std::fmt;
 
+mod install;
+
+pub use install::{Registration, TimeoutUnit, install_events, timeout_unit};
+
 /// An agent whose hooks are understood.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Agent {
