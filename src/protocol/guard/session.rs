@@ -369,6 +369,9 @@ pub struct Message {
     pub at: Timestamp,
     /// Its order.
     pub seq: u64,
+    /// It was printed for the agent, which says by its next event that it has arrived.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub printed: bool,
     /// The ticket whose guard text it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ticket_id: Option<TicketId>,
