@@ -8,6 +8,7 @@
 pub mod background;
 pub mod chain;
 pub mod queues;
+mod relocation;
 pub mod request;
 pub mod session;
 #[cfg(test)]
