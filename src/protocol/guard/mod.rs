@@ -12,6 +12,7 @@ mod hooks;
 mod life;
 mod prompts;
 pub mod queues;
+mod relocation;
 pub mod request;
 pub mod session;
 #[cfg(test)]
