@@ -17,6 +17,7 @@ use crate::facts;
 use crate::protocol::codes::Code;
 use crate::protocol::ids::{MarkId, Name, Timestamp};
 use crate::protocol::row::{Extra, ProcessRef};
+use crate::protocol::state::shell_word;
 use crate::protocol::verdict::Refusal;
 
 /// Tasks that live at most. Past it the oldest counts as ended, an unrelated one first: nobody ended it in time.
@@ -147,7 +148,7 @@ impl Work<'_> {
                 self.log("mark-rolled-back", Some(task.as_str()), None);
                 self.noted(task, "has lost that mark")
             }
-            Background::View(seen) => self.view(seen),
+            Background::View { tasks, wakeups } => self.view(tasks.as_deref(), wakeups.as_deref()),
         }
     }
 
@@ -198,8 +199,9 @@ impl Work<'_> {
         if self.session.state != SessionState::Closed {
             return Ok(());
         }
-        let message = format!("session `{}` is closed", self.session.session_id);
-        Err(Box::new(Refusal::new(Code::SessionOver, message).hint("open it again with `session open`")))
+        let id = &self.session.session_id;
+        let hint = format!("open it again: lychgate session open {}", shell_word(id.as_str()));
+        Err(Box::new(Refusal::new(Code::SessionOver, format!("session `{id}` is closed")).hint(hint)))
     }
 
     /// A task lives. What is restored belonged to no chain (O66). Answers whether it was unknown.
@@ -239,12 +241,14 @@ impl Work<'_> {
         is_known
     }
 
-    /// Everything that lives, as the agent tells it: the rest has ended.
-    fn view(&mut self, seen: &[Task]) -> Answered {
+    /// Everything that lives, as the agent tells it: the rest has ended, but for what it did not speak of.
+    fn view(&mut self, tasks: Option<&[Task]>, wakeups: Option<&[Task]>) -> Answered {
+        let seen: Vec<&Task> = tasks.into_iter().chain(wakeups).flatten().collect();
         let gone: Vec<Name> = self
             .session
             .tasks
             .iter()
+            .filter(|task| if task.kind == TaskKind::Wakeup { wakeups.is_some() } else { tasks.is_some() })
             .map(|task| &task.task_id)
             .filter(|id| seen.iter().all(|task| task.task_id != **id))
             .cloned()

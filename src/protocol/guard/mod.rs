@@ -22,7 +22,6 @@ mod todos;
 pub mod told;
 mod turn;
 mod work;
-mod zstub;
 
 use crate::protocol::codes::Code;
 use crate::protocol::ids::{Fresh, Name};

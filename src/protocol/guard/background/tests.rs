@@ -365,7 +365,7 @@ fn an_agents_own_view_starts_and_ends_tasks_and_keeps_what_it_does_not_tell() {
     let (mut world, mut session) = (World::new(), session());
     begin(&mut world, &mut session, "a");
     begin(&mut world, &mut session, "b<a");
-    let view = Background::View(vec![task("b"), task("c")]);
+    let view = Background::View { tasks: Some(vec![task("b"), task("c")]), wakeups: None };
     world.work(&mut session, |work| work.background(&view)).unwrap();
     let lives: Vec<_> =
         session.tasks.iter().map(|task| (task.task_id.as_str(), task.parent.as_ref())).collect();
@@ -375,7 +375,11 @@ fn an_agents_own_view_starts_and_ends_tasks_and_keeps_what_it_does_not_tell() {
     let before = session.clone();
     world.work(&mut session, |work| work.background(&view)).unwrap();
     assert_eq!(session, before, "the same view once more changes nothing");
-    world.work(&mut session, |work| work.background(&Background::View(Vec::new()))).unwrap();
+    world
+        .work(&mut session, |work| {
+            work.background(&Background::View { tasks: Some(Vec::new()), wakeups: None })
+        })
+        .unwrap();
     assert!(!session.has_related_background());
 }
 
@@ -385,8 +389,11 @@ fn a_closed_session_takes_nothing_new() {
     let (mut world, mut session) = (World::new(), session());
     session.state = SessionState::Closed;
     let before = session.clone();
-    for request in [Background::End(name("a")), Background::Mark(name("a"), 1), Background::View(Vec::new())]
-    {
+    for request in [
+        Background::End(name("a")),
+        Background::Mark(name("a"), 1),
+        Background::View { tasks: Some(Vec::new()), wakeups: None },
+    ] {
         let refusal = world.work(&mut session, |work| work.background(&request)).unwrap_err();
         assert_eq!(refusal.code, Code::SessionOver);
     }
