@@ -15,6 +15,7 @@ pub mod queues;
 pub mod request;
 pub mod session;
 mod texts;
+pub mod todo;
 mod todos;
 mod turn;
 mod work;
