@@ -62,6 +62,22 @@ pub struct Task {
     pub extra: Extra,
 }
 
+/// A task that is over: a result of it that comes later belongs to the chain if it did, and so does what it had
+/// started.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct EndedTask {
+    /// Which.
+    pub task_id: Name,
+    /// Whether it belonged to the chain when it ended.
+    pub related: bool,
+    /// When.
+    pub at: Timestamp,
+    /// Unknown fields.
+    #[serde(flatten)]
+    pub extra: Extra,
+}
+
 /// A provisional mark: a tool call is about to talk to this task (O50). Several can lie on one task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

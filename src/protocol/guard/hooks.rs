@@ -202,8 +202,18 @@ impl Work<'_> {
         noted("the session goes on")
     }
 
+    /// The agent says whether it plans (O44).
+    pub(super) fn hook_plan(&mut self, on: bool) -> Answered {
+        self.session.plan = on;
+        if on && self.session.state != SessionState::Closed {
+            self.suspend(Cause::Plan, None);
+        }
+        noted("noted")
+    }
+
     /// The conversation was cleared: an own generation, with the budget as it is.
     pub(super) fn hook_cleared(&mut self) -> Answered {
+        self.session.state = SessionState::Open;
         self.session.generation += 1;
         for ticket in &mut self.session.tickets {
             ticket.void = Some(Void::Closed);

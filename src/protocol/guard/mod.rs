@@ -17,8 +17,12 @@ pub mod session;
 mod texts;
 pub mod todo;
 mod todos;
+pub mod told;
 mod turn;
+#[cfg(test)]
+pub(crate) mod testing;
 mod work;
+mod zstub;
 
 use crate::protocol::codes::Code;
 use crate::protocol::ids::{Fresh, Name};
@@ -143,6 +147,7 @@ impl Work<'_> {
             Request::HookPrompt(prompt) => self.hook_prompt(prompt),
             Request::HookStop(stop) => self.hook_stop(stop),
             Request::HookTurnEnded(end) => self.hook_turn_ended(*end),
+            Request::HookPlan(on) => self.hook_plan(*on),
             Request::HookStarted => self.hook_started(),
             Request::HookCleared => self.hook_cleared(),
             Request::HookMoved(to) => self.hook_moved(to.as_deref()),

@@ -69,6 +69,8 @@ pub enum Request {
     HookStop(HookStop),
     /// The turn broke (`failed`) or a person interrupted it (`aborted`), as an agent's hook says.
     HookTurnEnded(PromptEnd),
+    /// The agent says whether it plans.
+    HookPlan(bool),
     /// The agent's process begins or goes on with this session.
     HookStarted,
     /// The agent's conversation was cleared.
@@ -239,8 +241,14 @@ pub enum Background {
     Commit(Name, MarkId),
     /// The tool call failed.
     Rollback(Name, MarkId),
-    /// Everything that lives now, as an agent's hook tells it. What is not in it has ended.
-    View(Vec<Task>),
+    /// Everything that lives now, as an agent's hook tells it. What is not in it has ended. What it did not speak of
+    /// (absent) stays as it is.
+    View {
+        /// All but wakeups.
+        tasks: Option<Vec<Task>>,
+        /// Wakeups.
+        wakeups: Option<Vec<Task>>,
+    },
 }
 
 /// `notify`.

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::background::{Mark, Task};
+use super::background::{EndedTask, Mark, Task};
 use super::chain::Chain;
 use super::queues::{Cron, Gap, Notification};
 use crate::protocol::history::History;
@@ -515,15 +515,24 @@ pub struct Session {
     /// What lives in the background.
     #[serde(default)]
     pub tasks: Vec<Task>,
+    /// What ended there lately, oldest first, with what it was to the chain.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ended_tasks: Vec<EndedTask>,
     /// Marks that a running tool call has made, until it ends.
     #[serde(default)]
     pub marks: Vec<Mark>,
     /// Background results that wait for a turn.
     #[serde(default)]
     pub notifications: Vec<Notification>,
+    /// The ids of the latest background results whose turn began.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notified: Vec<Name>,
     /// Timers that have fired and wait for a turn.
     #[serde(default)]
     pub crons: Vec<Cron>,
+    /// The ids of the latest firings whose turn began.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fired: Vec<Name>,
     /// What had no place, until somebody acknowledges it.
     #[serde(default)]
     pub gaps: Vec<Gap>,
