@@ -124,11 +124,17 @@ fn given_once(mut facts: Facts) -> Refusal {
         return Refusal { facts, ..Refusal::new(Code::AlreadyAdmitted, message) }.hint(hint);
     }
     let (session, ticket) = (shell_word(&fact("sessionId")), fact("ticket"));
-    let message = format!("this call was answered before, and that answer granted ticket {ticket}, once");
-    let hint = format!(
-        "nobody may send on this answer; who knows that nothing was sent may say so: \
-         lychgate claim {session} --ticket {ticket} --as unsent"
-    );
+    let (what, hint) = if ticket.is_empty() {
+        let hint = "nobody may start a turn on this answer; it is offered again when its time is over";
+        (format!("handed out `{}`", fact("id")), hint.to_owned())
+    } else {
+        let hint = format!(
+            "nobody may send on this answer; who knows that nothing was sent may say so: \
+             lychgate claim {session} --ticket {ticket} --as unsent"
+        );
+        (format!("granted ticket {ticket}"), hint)
+    };
+    let message = format!("this call was answered before, and that answer {what}, once");
     // What a caller would act on without looking at the code.
     facts.retain(|key, _| !matches!(key.as_str(), "decision" | "by" | "text"));
     if let Some(claimed) = facts.get_mut("claimed") {
