@@ -18,6 +18,7 @@ pub mod session;
 #[cfg(test)]
 pub(crate) mod testing;
 mod texts;
+pub mod todo;
 mod todos;
 pub mod told;
 mod turn;
