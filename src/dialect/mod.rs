@@ -7,6 +7,7 @@
 use std::fmt;
 
 mod install;
+pub mod settings;
 
 pub use install::{Registration, TimeoutUnit, install_events, timeout_unit};
 
