@@ -9,6 +9,7 @@
 )]
 mod attempt;
 mod help;
+mod hook;
 mod values;
 mod workflow;
 
@@ -24,6 +25,7 @@ pub use attempt::{
     AdmitArgs, ClaimRetireArgs, ImportArgs, InputArgs, InspectArgs, OwnerArgs, RecoverArgs, ReportArgs,
     ReserveArgs, RotateArgs, SettleArgs, StopArgs, TokenArgs,
 };
+pub use hook::{HookArgs, HookDoctorArgs, HookInstallArgs, HookUninstallArgs, HookVerb, ScopeArgs};
 pub use values::{CleanupArg, Cleanups, DURATION_MAX, Input, ReceiptCopies};
 
 pub use workflow::{StepArgs, StepCheckpointArgs, StepEnd, WaitArgs};
@@ -121,10 +123,13 @@ pub enum Command {
     /// Take over the tasks of a root of the application xum
     #[command(long_about = help::IMPORT, after_help = help::IMPORT_AFTER)]
     Import(ImportArgs),
+    /// Have agents call this program, or no more
+    #[command(long_about = help::HOOK, after_help = help::HOOK_AFTER)]
+    Hook(HookArgs),
 }
 
 /// The commands' names, in the order of the help.
-pub const COMMAND_NAMES: [&str; 12] = [
+pub const COMMAND_NAMES: [&str; 13] = [
     "reserve",
     "rotate",
     "admit",
@@ -137,6 +142,7 @@ pub const COMMAND_NAMES: [&str; 12] = [
     "wait",
     "recover",
     "import",
+    "hook",
 ];
 
 impl Command {
@@ -155,6 +161,7 @@ impl Command {
             Self::Wait(_) => "wait",
             Self::Recover(_) => "recover",
             Self::Import(_) => "import",
+            Self::Hook(_) => "hook",
         }
     }
 }

@@ -6,6 +6,7 @@ mod context;
 mod evidence;
 mod failure;
 mod handout;
+mod hook;
 mod import;
 mod input;
 mod inspect;
@@ -68,6 +69,7 @@ fn dispatch(context: &Context, command: &Command, style: &Style) -> Result<Answe
         Command::Inspect(args) => inspect::run(context, args, style),
         Command::Recover(args) => recover::run(context, args),
         Command::Import(args) => import::run(context, args),
+        Command::Hook(args) => hook::run(context, args),
     }
 }
 

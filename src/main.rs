@@ -12,7 +12,7 @@ use lychgate::protocol::codes::Code;
 #[allow(clippy::disallowed_methods, reason = "the program's own arguments are read here, once")]
 fn main() -> ExitCode {
     let args: Vec<OsString> = std::env::args_os().collect();
-    let environment = Environment::read();
+    let environment = Environment::read().called_as(args.first());
     let (answer, style) = match cli::parse(&args) {
         Ok(cli) => {
             let style = commands::style(&cli.global, &environment, io::stderr().is_terminal());

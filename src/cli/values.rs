@@ -8,6 +8,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::error::ErrorKind;
 use clap::{ArgMatches, Args, FromArgMatches, ValueEnum, value_parser};
 
+use crate::dialect::Agent;
 use crate::protocol::classify::Outcome;
 use crate::protocol::codes::ReceiptSource;
 use crate::protocol::ids::{AttemptId, Name};
@@ -170,6 +171,11 @@ pub(super) fn receipt_source() -> impl TypedValueParser<Value = ReceiptSource> {
 pub(super) fn claim_mode() -> impl TypedValueParser<Value = ClaimMode> {
     let modes = [ClaimMode::NoReport, ClaimMode::RetireReported];
     one_of(modes.map(|mode| (PossibleValue::new(mode.as_str()), mode)))
+}
+
+/// An agent whose hooks are understood.
+pub(super) fn agent() -> impl TypedValueParser<Value = Agent> {
+    one_of(Agent::ALL.map(|agent| (PossibleValue::new(agent.as_str()), agent)))
 }
 
 /// One `--cleanup NAME [--owner-pid PID]` of a Stop.

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::cli::Global;
+use crate::dialect::settings::VARIABLES;
 use crate::protocol::ids::{AttemptId, CleanupId, InvalidId, Name, Nonce, RequestId, Timestamp};
 use crate::protocol::verdict::Call;
 use crate::state::{hex, process::Here};
@@ -23,6 +24,11 @@ pub struct Environment {
     token: Option<OsString>,
     no_colour: bool,
     width: usize,
+    home: Option<PathBuf>,
+    search_path: Option<OsString>,
+    called_as: Option<OsString>,
+    /// The variables that move the settings of agents.
+    moved: Vec<(&'static str, PathBuf)>,
 }
 
 /// The width of a table where nobody says another one.
@@ -71,7 +77,18 @@ impl Environment {
             token: variable("LYCHGATE_TOKEN"),
             no_colour: variable("NO_COLOR").is_some(),
             width: width(text_variable("COLUMNS").as_deref()),
+            home: path_variable("HOME"),
+            search_path: variable("PATH"),
+            called_as: None,
+            moved: VARIABLES.into_iter().filter_map(|name| Some((name, path_variable(name)?))).collect(),
         }
+    }
+
+    /// Notes what this program was called as.
+    #[must_use]
+    pub fn called_as(mut self, name: Option<&OsString>) -> Self {
+        self.called_as = name.cloned();
+        self
     }
 
     /// How many columns a table may have.
@@ -164,6 +181,23 @@ impl Context {
         };
         let text = utf8("LYCHGATE_TASK", text)?;
         Name::parse(text).map_err(|error| Failure::usage(format!("LYCHGATE_TASK: {error}")))
+    }
+
+    /// The user's home folder.
+    pub(crate) fn home(&self) -> Option<&Path> {
+        self.environment.home.as_deref()
+    }
+
+    /// Where a variable moves an agent's settings to.
+    pub(crate) fn moved_to(&self, variable: &str) -> Option<&Path> {
+        let mut moved = self.environment.moved.iter();
+        moved.find(|(name, _)| *name == variable).map(|(_, folder)| folder.as_path())
+    }
+
+    /// The path this program was called by.
+    pub(crate) fn program(&self) -> std::io::Result<PathBuf> {
+        let environment = &self.environment;
+        crate::state::program(environment.called_as.as_deref(), environment.search_path.as_deref())
     }
 
     /// Whether the environment's attempt and token belong to `task`: the three variables belong together.

@@ -36,6 +36,7 @@ mod report_text;
 mod root;
 mod runs;
 mod secret;
+mod settings;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test may panic")]
 mod testing;
@@ -60,6 +61,7 @@ pub use report::{LateReport, ReportMeta, ReportWrite};
 pub use report_text::{REPORT_BYTES_MAX, ReportInputError, ReportText};
 pub use runs::RunEntry;
 pub use secret::Secret;
+pub use settings::{Runnable, SettingsError, SettingsFile, absolute, program, runnable};
 pub use token_file::TokenFile;
 pub use transaction::Transaction;
 pub use xum::XumRoot;

@@ -64,7 +64,9 @@ impl FoundCommand {
                 ["[", "-x", binary, "]"] | ["test", "-x", binary] if tested.is_none() => {
                     tested = Some(binary.to_owned());
                 }
-                ["exec", ref call @ ..] | ref call if called.is_none() => called = Some(read_call(call, agent)?),
+                ["exec", ref call @ ..] | ref call if called.is_none() => {
+                    called = Some(read_call(call, agent)?);
+                }
                 _ => return None,
             }
         }
@@ -95,12 +97,7 @@ fn read_call(words: &[&str], agent: Agent) -> Option<FoundCommand> {
         other => other.strip_prefix("--root="),
     });
     let guard = arguments.iter().skip(hook).any(|argument| *argument == "--guard");
-    Some(FoundCommand {
-        binary: (*binary).to_owned(),
-        root: root.map(str::to_owned),
-        guard,
-        current: false,
-    })
+    Some(FoundCommand { binary: (*binary).to_owned(), root: root.map(str::to_owned), guard, current: false })
 }
 
 /// Quotes a word for every shell an agent may use.
@@ -149,7 +146,9 @@ fn simple_commands(line: &str) -> Option<Vec<Vec<String>>> {
                 loop {
                     match chars.next()? {
                         '"' => break,
-                        '\\' if matches!(chars.peek(), Some('"' | '\\' | '$' | '`')) => word.push(chars.next()?),
+                        '\\' if matches!(chars.peek(), Some('"' | '\\' | '$' | '`')) => {
+                            word.push(chars.next()?);
+                        }
                         '$' | '`' => return None,
                         inner => word.push(inner),
                     }
@@ -209,7 +208,8 @@ mod tests {
     fn every_line_we_write_is_recognised_with_all_that_is_in_it() {
         let paths = ["/usr/bin/lychgate", "/opt/my tools/ly'ch$gate\\x", "/ü/\"a\"/`b`", "/a;b&&c|d(e)#f"];
         for agent in Agent::ALL {
-            for (binary, root) in paths.iter().flat_map(|binary| paths.iter().map(move |root| (binary, root))) {
+            for (binary, root) in paths.iter().flat_map(|binary| paths.iter().map(move |root| (binary, root)))
+            {
                 for guard in [false, true] {
                     let line = command(binary, root, guard).line(agent);
                     let found = FoundCommand::read(&line, agent).unwrap_or_else(|| panic!("{line}"));

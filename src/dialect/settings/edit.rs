@@ -6,7 +6,7 @@ use super::Unusable;
 use super::command::HookCommand;
 use super::found::{Entry, HOOKS, ours};
 use super::json::{Json, Step};
-use super::places::{NAME, Shape, VERSION, shape};
+use super::places::{Shape, VERSION, shape};
 use crate::dialect::{Agent, Registration, install_events};
 
 /// The settings with our hooks in them: one for each event we are registered for, and no other of ours. The same
@@ -36,10 +36,12 @@ pub fn install(text: Option<&str>, agent: Agent, command: &HookCommand) -> Resul
 /// `None` where nothing is left of a file that was not there before.
 pub fn uninstall(text: &str, before: Option<&str>, agent: Agent) -> Result<Option<String>, Unusable> {
     let shape = shape(agent);
+    // A copy that has hooks of ours in it is not from before they came.
+    let is_from_before = |value: &Value| ours(value, agent).is_ok_and(|found| found.entries.is_empty());
     let before = before.and_then(|text| Some((text, Json::parse(text).ok()?.value().ok()?)));
-    let was_empty = |pointer: &str| {
-        before.as_ref().and_then(|(_, value)| value.pointer(pointer)).is_some_and(is_empty)
-    };
+    let before = before.filter(|(_, value)| is_from_before(value));
+    let was_empty =
+        |pointer: &str| before.as_ref().and_then(|(_, value)| value.pointer(pointer)).is_some_and(is_empty);
     let mut json = Json::parse(text)?;
     let entries = ours(&json.value()?, agent)?.entries;
     if entries.is_empty() {
@@ -64,6 +66,11 @@ pub fn uninstall(text: &str, before: Option<&str>, agent: Agent) -> Result<Optio
         None if is_blank(&left, shape) => None,
         _ => Some(json.into_text()),
     })
+}
+
+/// Whether the settings hold our hooks and nothing else, so that nobody misses a copy of them.
+pub fn is_ours_alone(text: &str, agent: Agent) -> bool {
+    uninstall(text, None, agent) == Ok(None)
 }
 
 fn is_empty(value: &Value) -> bool {
@@ -129,13 +136,8 @@ fn take_out(json: &mut Json, entry: &Entry, shape: Shape, keeps_list: bool) -> R
 
 /// What a hook of ours says, in the order it is written.
 fn fields(wanted: &Registration, shape: Shape, line: &str) -> Vec<(&'static str, Value)> {
-    let mut fields: Vec<(&'static str, Value)> = Vec::new();
-    if shape.named {
-        fields.push(("name", NAME.into()));
-    }
-    if shape.typed {
-        fields.push(("type", "command".into()));
-    }
+    let mut fields: Vec<(&'static str, Value)> =
+        shape.fixed.iter().map(|(key, value)| (*key, Value::from(*value))).collect();
     fields.push((shape.command, line.into()));
     fields.push((shape.timeout, wanted.timeout.into()));
     fields

@@ -22,6 +22,10 @@ pub struct Entry {
     pub group: usize,
     /// Its place in its group.
     pub index: usize,
+    /// Its command line as it stands there.
+    pub line: String,
+    /// Its timeout, in the agent's own unit.
+    pub timeout: Option<u64>,
     /// What it calls.
     pub command: FoundCommand,
 }
@@ -54,9 +58,7 @@ impl Found {
         let is_wanted = |entry: &Entry| install_events(agent).iter().any(|wanted| entry.is_for(wanted));
         let entries = self.entries.iter().enumerate();
         entries
-            .filter(|(index, entry)| {
-                !entry.command.current || !is_wanted(entry) || is_twice(*index, entry)
-            })
+            .filter(|(index, entry)| !entry.command.current || !is_wanted(entry) || is_twice(*index, entry))
             .map(|(_, entry)| entry)
             .collect()
     }
@@ -115,6 +117,8 @@ pub(super) fn ours(settings: &Value, agent: Agent) -> Result<Found, Unusable> {
                         matcher: matcher.map(str::to_owned),
                         group,
                         index,
+                        line: line.to_owned(),
+                        timeout: handler.get(shape.timeout).and_then(Value::as_u64),
                         command,
                     }),
                     None if mentions_us(line) => found.others.push(event.clone()),
@@ -128,7 +132,9 @@ pub(super) fn ours(settings: &Value, agent: Agent) -> Result<Found, Unusable> {
 
 /// Whether two matchers let the same events through, as far as that is plain to see.
 fn same_matcher(one: Option<&str>, other: Option<&str>) -> bool {
-    let all = |matcher: Option<&str>| matcher.filter(|matcher| !matcher.is_empty() && *matcher != "*").map(str::to_owned);
+    let all = |matcher: Option<&str>| {
+        matcher.filter(|matcher| !matcher.is_empty() && *matcher != "*").map(str::to_owned)
+    };
     all(one) == all(other)
 }
 
@@ -173,7 +179,10 @@ mod tests {
     #[test]
     fn what_switches_hooks_off_is_named() {
         let off = |text: &str, agent| look(text, agent).expect("settings").switched_off;
-        assert_eq!(off(r#"{"disableAllHooks": true}"#, Agent::Claude).as_deref(), Some("disableAllHooks is true"));
+        assert_eq!(
+            off(r#"{"disableAllHooks": true}"#, Agent::Claude).as_deref(),
+            Some("disableAllHooks is true")
+        );
         assert_eq!(off(r#"{"disableAllHooks": false}"#, Agent::Claude), None);
         assert_eq!(off(r#"{"disableAllHooks": true}"#, Agent::Codex), None);
         assert_eq!(
@@ -192,7 +201,8 @@ mod tests {
         let told = |text: &str| look(text, Agent::Claude).expect_err("understood").0;
         assert_eq!(told(r#"{"hooks": []}"#), "its `hooks` is not an object");
         assert_eq!(told(r#"{"hooks": {"Stop": {}}}"#), "its `hooks.Stop` is not a list");
-        let odd = r#"{"hooks": {"Unknown": 1, "Stop": [1, {}, {"hooks": 2}, {"hooks": [null, {"command": 3}]}]}}"#;
+        let odd =
+            r#"{"hooks": {"Unknown": 1, "Stop": [1, {}, {"hooks": 2}, {"hooks": [null, {"command": 3}]}]}}"#;
         assert_eq!(look(odd, Agent::Claude), Ok(Found::default()));
     }
 }

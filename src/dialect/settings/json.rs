@@ -75,7 +75,12 @@ impl Json {
     }
 
     /// Puts a value at the end of a container: of an object under a key, of an array without one.
-    pub(super) fn append(&mut self, at: &[Step<'_>], key: Option<&str>, value: &Value) -> Result<(), Unusable> {
+    pub(super) fn append(
+        &mut self,
+        at: &[Step<'_>],
+        key: Option<&str>,
+        value: &Value,
+    ) -> Result<(), Unusable> {
         let container = self.find(at)?;
         let items = self.items(&container)?;
         let (place, piece) = match items.last() {
@@ -115,7 +120,9 @@ impl Json {
 
     /// Takes something out of its container.
     pub(super) fn remove(&mut self, at: &[Step<'_>]) -> Result<(), Unusable> {
-        let Some((last, above)) = at.split_last() else { return Err(Unusable("nothing was named".to_owned())) };
+        let Some((last, above)) = at.split_last() else {
+            return Err(Unusable("nothing was named".to_owned()));
+        };
         let container = self.find(above)?;
         let items = self.items(&container)?;
         let index = position(&items, *last)?;
@@ -309,7 +316,10 @@ mod tests {
             edited.into_text()
         };
         assert_eq!(joined("{\n  \"l\": [1, 2]\n}"), "{\n  \"l\": [1, 2, {\"x\":1}]\n}");
-        assert_eq!(joined("{\n  \"l\": [{\n    \"y\": 2\n  }]\n}"), "{\n  \"l\": [{\n    \"y\": 2\n  }, {\n    \"x\": 1\n  }]\n}");
+        assert_eq!(
+            joined("{\n  \"l\": [{\n    \"y\": 2\n  }]\n}"),
+            "{\n  \"l\": [{\n    \"y\": 2\n  }, {\n    \"x\": 1\n  }]\n}"
+        );
         assert_eq!(joined("{\n  \"l\": []\n}"), "{\n  \"l\": [\n    {\n      \"x\": 1\n    }\n  ]\n}");
         assert_eq!(joined("{\"l\":[]}"), "{\"l\":[{\"x\":1}]}");
     }

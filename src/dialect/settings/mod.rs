@@ -3,6 +3,7 @@
 //! The files belong to somebody else. So what is not ours keeps its bytes, ours is recognised by the form of its
 //! command and by nothing else, and what cannot be understood is not touched.
 
+pub mod codex;
 mod command;
 mod edit;
 mod found;
@@ -12,7 +13,7 @@ mod places;
 use std::fmt;
 
 pub use command::{FoundCommand, HookCommand};
-pub use edit::{install, uninstall};
+pub use edit::{install, is_ours_alone, uninstall};
 pub use found::{Entry, Found, look};
 pub use places::{Place, Scope, VARIABLES, places};
 

@@ -28,7 +28,7 @@ impl Scope {
 
 impl fmt::Display for Scope {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
+        f.pad(self.as_str())
     }
 }
 
@@ -80,10 +80,8 @@ const GEMINI: [Place; 2] = [
 ];
 const QWEN: [Place; 2] =
     [project(".qwen/settings.json"), user(".qwen/settings.json", "QWEN_HOME", "settings.json")];
-const CURSOR: [Place; 2] = [
-    project(".cursor/hooks.json"),
-    Place { scope: Scope::User, path: ".cursor/hooks.json", moved_by: None },
-];
+const CURSOR: [Place; 2] =
+    [project(".cursor/hooks.json"), Place { scope: Scope::User, path: ".cursor/hooks.json", moved_by: None }];
 /// Every file in these folders is read, so ours holds nothing but ours.
 const COPILOT: [Place; 2] = [
     project(".github/hooks/lychgate.json"),
@@ -99,10 +97,9 @@ pub(super) struct Shape {
     pub(super) command: &'static str,
     /// The key of a hook's timeout.
     pub(super) timeout: &'static str,
-    /// Whether a hook says that it is a command.
-    pub(super) typed: bool,
-    /// Whether a hook has a name, by which the agent's own commands can switch it off.
-    pub(super) named: bool,
+    /// What every hook says besides: that it is a command, and a name by which the agent's own commands can switch it
+    /// off.
+    pub(super) fixed: &'static [(&'static str, &'static str)],
     /// Whether the file says which version its format has.
     pub(super) versioned: bool,
 }
@@ -113,18 +110,13 @@ pub(super) const NAME: &str = "lychgate";
 pub(super) const VERSION: u64 = 1;
 
 pub(super) fn shape(agent: Agent) -> Shape {
-    let grouped = Shape {
-        grouped: true,
-        command: "command",
-        timeout: "timeout",
-        typed: true,
-        named: false,
-        versioned: false,
-    };
+    const COMMAND: (&str, &str) = ("type", "command");
+    let grouped =
+        Shape { grouped: true, command: "command", timeout: "timeout", fixed: &[COMMAND], versioned: false };
     match agent {
         Agent::Claude | Agent::Codex => grouped,
-        Agent::Gemini | Agent::Qwen => Shape { named: true, ..grouped },
-        Agent::Cursor => Shape { grouped: false, typed: false, versioned: true, ..grouped },
+        Agent::Gemini | Agent::Qwen => Shape { fixed: &[("name", NAME), COMMAND], ..grouped },
+        Agent::Cursor => Shape { grouped: false, fixed: &[], versioned: true, ..grouped },
         // Only newer ones know `command` and `timeout`.
         Agent::Copilot => {
             Shape { grouped: false, command: "bash", timeout: "timeoutSec", versioned: true, ..grouped }

@@ -73,7 +73,8 @@ fn taking_out_leaves_what_was_changed_meanwhile() {
 
 #[test]
 fn other_flags_replace_the_hooks_where_they_stand() {
-    let first = installed(Some("{\n  \"hooks\": {\n    \"Stop\": [{\"hooks\": []}]\n  }\n}\n"), Agent::Claude);
+    let first =
+        installed(Some("{\n  \"hooks\": {\n    \"Stop\": [{\"hooks\": []}]\n  }\n}\n"), Agent::Claude);
     let second = install(Some(&first), Agent::Claude, &command(true)).expect("installed");
     assert_eq!(second, first.replace("hook claude", "hook claude --guard"));
     let moved = HookCommand { root: "/else where".to_owned(), ..command(true) };
@@ -83,7 +84,8 @@ fn other_flags_replace_the_hooks_where_they_stand() {
 
 #[test]
 fn older_and_doubled_hooks_of_ours_make_room_and_nothing_else_does() {
-    let ours = |line: &str| json!({"hooks": [{"type": "command", "command": line, "timeout": 3, "mine": true}]});
+    let ours =
+        |line: &str| json!({"hooks": [{"type": "command", "command": line, "timeout": 3, "mine": true}]});
     let both = json!({"hooks": [
         {"type": "command", "command": "lychgate hook claude"},
         {"type": "command", "command": "other"},
