@@ -10,6 +10,7 @@
 mod attempt;
 mod help;
 mod hook;
+mod hook_call;
 mod values;
 mod workflow;
 
@@ -25,7 +26,10 @@ pub use attempt::{
     AdmitArgs, ClaimRetireArgs, ImportArgs, InputArgs, InspectArgs, OwnerArgs, RecoverArgs, ReportArgs,
     ReserveArgs, RotateArgs, SettleArgs, StopArgs, TokenArgs,
 };
-pub use hook::{HookArgs, HookDoctorArgs, HookInstallArgs, HookUninstallArgs, HookVerb, ScopeArgs};
+pub use hook::{
+    HookAgentArgs, HookArgs, HookDoctorArgs, HookInstallArgs, HookUninstallArgs, HookVerb, OuterVerdict, ScopeArgs,
+};
+pub use hook_call::hook_call;
 pub use values::{CleanupArg, Cleanups, DURATION_MAX, Input, ReceiptCopies};
 
 pub use workflow::{StepArgs, StepCheckpointArgs, StepEnd, WaitArgs};

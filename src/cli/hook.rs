@@ -1,8 +1,8 @@
 //! The arguments of the commands about agents' hooks.
 
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 
-use super::values::agent;
+use super::values::{agent, words};
 use crate::dialect::Agent;
 use crate::dialect::settings::Scope;
 
@@ -92,4 +92,33 @@ pub struct HookDoctorArgs {
     /// Whose settings; all of them where none are named.
     #[command(flatten)]
     pub scope: ScopeArgs,
+}
+
+/// What another hook has said of this end of a turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum OuterVerdict {
+    /// The agent may stop
+    Allow,
+    /// The agent shall go on
+    Block,
+}
+
+/// `hook AGENT`: the call an agent makes. The event is on standard input.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
+pub struct HookAgentArgs {
+    /// Let the agent go on by itself while its to-do list says so
+    #[arg(long)]
+    pub guard: bool,
+    /// Say what another hook has said of this end of a turn
+    #[arg(long, value_name = "VERDICT")]
+    pub external: Option<OuterVerdict>,
+    /// Say why that hook lets the agent go on
+    #[arg(long, value_name = "TEXT", value_parser = words, requires = "external")]
+    pub reason: Option<String>,
+    /// Name the event, where the agent does not
+    #[arg(long, value_name = "NAME")]
+    pub event: Option<String>,
+    /// Look at the events of sub-agents too
+    #[arg(long)]
+    pub sub_agents: bool,
 }

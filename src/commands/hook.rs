@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use crate::answer::Answer;
 use crate::cli::{HookArgs, HookVerb};
 use crate::dialect::settings::{Place, Scope, Unusable, places};
-use crate::dialect::{Agent, install_events};
+use crate::dialect::{Agent, has_todo_list, todo_list_needs};
 use crate::state::{SettingsError, SettingsFile, StateError};
 
 use super::context::Context;
@@ -48,9 +48,10 @@ fn unusable(file: &SettingsFile, unusable: Unusable) -> StateError {
     SettingsError::Unreadable { path: file.path().to_owned(), reason: unusable.0 }.into()
 }
 
-/// Whether an agent has a to-do list that its hooks tell of. Without one nothing says that there is work left.
-fn has_todo_list(agent: Agent) -> bool {
-    let lists = ["todo", "Todo", "TaskCreate", "update_plan"];
-    let tells = |matcher: &str| lists.iter().any(|list| matcher.contains(list));
-    install_events(agent).iter().any(|event| event.matcher.is_some_and(tells))
+/// What keeps an agent's guard off although it was asked for, or may keep it off.
+fn guard_needs(agent: Agent) -> Option<String> {
+    if !has_todo_list(agent) {
+        return Some(format!("the guard stays off: {agent} has no to-do list that its hooks tell of"));
+    }
+    todo_list_needs(agent).map(|needs| format!("the guard needs the to-do tool of {agent}; {needs}"))
 }

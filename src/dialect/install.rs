@@ -44,6 +44,11 @@ pub fn install_events(agent: Agent) -> &'static [Registration] {
     }
 }
 
+/// Whether the agent leaves the event's name out of some events, so that the command line must give it.
+pub fn must_name_event(agent: Agent) -> bool {
+    agent == Agent::Copilot
+}
+
 /// Far above the second a call takes, and far below the ten minutes a hanging disk could hold an agent up for.
 const SECONDS: u32 = 10;
 const MILLISECONDS: u32 = SECONDS * 1000;
@@ -70,20 +75,25 @@ const CLAUDE: [Registration; 10] = [
     on("SessionEnd", SECONDS),
 ];
 
-const CODEX: [Registration; 6] = [
+/// No question tool: it exists in plan mode only, where nothing is continued, and its hook also fires for calls
+/// that are turned down at once. Codex allows the last two events no more than three seconds.
+const CODEX: [Registration; 9] = [
     on("SessionStart", SECONDS),
     on("UserPromptSubmit", SECONDS),
     tools("PostToolUse", "update_plan", SECONDS),
     on("SubagentStart", SECONDS),
     on("SubagentStop", SECONDS),
     on("Stop", SECONDS),
+    on("StopFailure", SECONDS),
+    on("Interrupt", 3),
+    on("SessionEnd", 3),
 ];
 
 const GEMINI: [Registration; 6] = [
     on("SessionStart", MILLISECONDS),
     on("BeforeAgent", MILLISECONDS),
-    tools("BeforeTool", "ask_user", MILLISECONDS),
-    tools("AfterTool", "write_todos|ask_user", MILLISECONDS),
+    tools("BeforeTool", "ask_user|invoke_agent", MILLISECONDS),
+    tools("AfterTool", "write_todos|ask_user|invoke_agent|enter_plan_mode|exit_plan_mode", MILLISECONDS),
     on("AfterAgent", MILLISECONDS),
     on("SessionEnd", MILLISECONDS),
 ];
@@ -109,12 +119,11 @@ const CURSOR: [Registration; 6] = [
     on("sessionEnd", SECONDS),
 ];
 
-/// In the spelling that carries the event's name with it.
-const COPILOT: [Registration; 9] = [
+/// In the spelling that carries the event's name with it, except for `SubagentStart`. No question tool: a hook before
+/// a tool that cannot be started would keep the agent from ever asking.
+const COPILOT: [Registration; 7] = [
     on("SessionStart", SECONDS),
     on("UserPromptSubmit", SECONDS),
-    tools("PreToolUse", "ask_user", SECONDS),
-    tools("PostToolUse", "update_todo|ask_user", SECONDS),
     on("SubagentStart", SECONDS),
     on("SubagentStop", SECONDS),
     on("Stop", SECONDS),

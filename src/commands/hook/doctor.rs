@@ -15,7 +15,7 @@ use crate::dialect::settings::{self, Found, FoundCommand, Scope, places};
 use crate::protocol::codes::Code;
 use crate::state::{Access, Runnable, SettingsFile, StateError, Store, absolute, canonical, chain, runnable};
 
-use super::{has_todo_list, path_of, place};
+use super::{guard_needs, path_of, place};
 
 pub(super) fn run(context: &Context, args: &HookDoctorArgs) -> Result<Answer, Failure> {
     let agent = args.agent;
@@ -179,11 +179,8 @@ impl Report {
             }
             _ => {}
         }
-        if *guard && !has_todo_list(self.agent) {
-            self.note(format!(
-                "the guard stays off: {} has no to-do list that its hooks tell of",
-                self.agent
-            ));
+        if let Some(needs) = guard_needs(self.agent).filter(|_| *guard) {
+            self.note(needs);
         }
     }
 

@@ -14,7 +14,7 @@ use crate::dialect::{Agent, install_events};
 use crate::protocol::codes::Code;
 use crate::state::{Access, SettingsFile, StateError, Store, absolute};
 
-use super::{diff, has_todo_list, path_of, place, unusable};
+use super::{diff, guard_needs, path_of, place, unusable};
 
 pub(super) fn install(context: &Context, args: &HookInstallArgs) -> Result<Answer, Failure> {
     let scope = args.scope.named().unwrap_or(Scope::User);
@@ -47,8 +47,10 @@ pub(super) fn install(context: &Context, args: &HookInstallArgs) -> Result<Answe
     let mut answer = about(Answer::new("hook", code, message), args.agent, scope, &file);
     answer = answer.field("binary", command.binary).field("guard", args.guard).field("events", events);
     answer.root = Some(root);
-    if let Some(advice) = advice(args.agent, scope, args.guard) {
-        answer = answer.hint(advice);
+    let needs = guard_needs(args.agent).filter(|_| args.guard);
+    let advice: Vec<String> = needs.into_iter().chain(advice(args.agent, scope)).collect();
+    if !advice.is_empty() {
+        answer = answer.hint(advice.join("; "));
     }
     Ok(told(answer, &file, Some(&text), args.dry_run))
 }
@@ -137,10 +139,7 @@ fn told(mut answer: Answer, file: &SettingsFile, after: Option<&str>, dry_run: b
 }
 
 /// What else has to be done, or is worth knowing, before the hooks do what is wanted.
-fn advice(agent: Agent, scope: Scope, guard: bool) -> Option<String> {
-    if guard && !has_todo_list(agent) {
-        return Some(format!("the guard stays off: {agent} has no to-do list that its hooks tell of"));
-    }
+fn advice(agent: Agent, scope: Scope) -> Option<String> {
     match (agent, scope) {
         (Agent::Codex, Scope::Project) => Some(
             "Codex loads them only in a project it trusts, and runs each only after you trusted it: open /hooks in Codex"

@@ -136,7 +136,7 @@ mod tests {
             index: 0,
             line: line.to_owned(),
             timeout: Some(10),
-            command: FoundCommand::read(line, crate::dialect::Agent::Codex).expect("ours"),
+            command: FoundCommand::read(line, crate::dialect::Agent::Codex, event).expect("ours"),
         }
     }
 

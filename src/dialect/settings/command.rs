@@ -3,7 +3,7 @@
 //! It survives that the tool is gone: an agent whose hooks fail would be disturbed, and some take a failure for
 //! "do not stop". Paths are absolute, because an agent runs its hooks in whatever folder it works in.
 
-use crate::dialect::Agent;
+use crate::dialect::{Agent, must_name_event};
 
 /// A hook command, as it stands in an agent's settings.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,18 +33,22 @@ pub struct FoundCommand {
 const PROGRAM: &str = "lychgate";
 
 impl HookCommand {
-    /// The command line for an agent.
-    pub fn line(&self, agent: Agent) -> String {
+    /// The command line for an event of an agent.
+    pub fn line(&self, agent: Agent, event: &str) -> String {
         let binary = quoted(&self.binary);
-        let guard = if self.guard { " --guard" } else { "" };
-        let call = format!("{binary} --root {} hook {agent}{guard}", quoted(&self.root));
+        let mut call = format!("{binary} --root {} hook {agent}", quoted(&self.root));
+        if must_name_event(agent) {
+            call.push_str(" --event ");
+            call.push_str(event);
+        }
+        if self.guard {
+            call.push_str(" --guard");
+        }
         match agent {
             // Any code but 0 and 1 is taken for "go on", and an empty output is looked for on standard error: so
             // this ends with 0 and an object even where the program cannot be started.
             Agent::Gemini => format!("[ -x {binary} ] && {call} || echo '{{}}'"),
-            // Any code but 0 keeps a tool from being used.
-            Agent::Copilot => format!("[ -x {binary} ] && {call} || exit 0"),
-            Agent::Claude | Agent::Codex | Agent::Qwen | Agent::Cursor => {
+            Agent::Claude | Agent::Codex | Agent::Qwen | Agent::Cursor | Agent::Copilot => {
                 format!("[ -x {binary} ] || exit 0; exec {call}")
             }
         }
@@ -54,7 +58,7 @@ impl HookCommand {
 impl FoundCommand {
     /// Recognises a command of ours for this agent, also one that was written by hand or by another version. One
     /// that does more than to call us is somebody's own.
-    pub fn read(line: &str, agent: Agent) -> Option<Self> {
+    pub fn read(line: &str, agent: Agent, event: &str) -> Option<Self> {
         let mut tested = None;
         let mut called: Option<Self> = None;
         for words in simple_commands(line)? {
@@ -78,7 +82,7 @@ impl FoundCommand {
         }
         if let Some(root) = found.root.clone() {
             let wanted = HookCommand { binary: found.binary.clone(), root, guard: found.guard };
-            found.current = wanted.line(agent) == line;
+            found.current = wanted.line(agent, event) == line;
         }
         Some(found)
     }
@@ -184,13 +188,17 @@ mod tests {
     fn the_line_looks_before_it_calls_and_names_everything() {
         let plain = command("/usr/local/bin/lychgate", "/home/you/books", false);
         assert_eq!(
-            plain.line(Agent::Claude),
+            plain.line(Agent::Claude, "Stop"),
             "[ -x /usr/local/bin/lychgate ] || exit 0; exec /usr/local/bin/lychgate --root /home/you/books hook claude"
         );
         assert_eq!(
-            HookCommand { guard: true, ..plain }.line(Agent::Gemini),
+            HookCommand { guard: true, ..plain.clone() }.line(Agent::Gemini, "AfterAgent"),
             "[ -x /usr/local/bin/lychgate ] && /usr/local/bin/lychgate --root /home/you/books hook gemini --guard || echo '{}'"
         );
+        let copilot = plain.line(Agent::Copilot, "SubagentStart");
+        assert!(copilot.ends_with(" hook copilot --event SubagentStart"), "{copilot}");
+        let found = |event| FoundCommand::read(&copilot, Agent::Copilot, event).map(|found| found.current);
+        assert_eq!((found("SubagentStart"), found("Stop")), (Some(true), Some(false)));
     }
 
     #[test]
@@ -211,8 +219,8 @@ mod tests {
             for (binary, root) in paths.iter().flat_map(|binary| paths.iter().map(move |root| (binary, root)))
             {
                 for guard in [false, true] {
-                    let line = command(binary, root, guard).line(agent);
-                    let found = FoundCommand::read(&line, agent).unwrap_or_else(|| panic!("{line}"));
+                    let line = command(binary, root, guard).line(agent, "Stop");
+                    let found = FoundCommand::read(&line, agent, "Stop").unwrap_or_else(|| panic!("{line}"));
                     assert_eq!((found.binary.as_str(), found.root.as_deref()), (*binary, Some(*root)));
                     assert_eq!((found.guard, found.current), (guard, true), "{line}");
                 }
@@ -229,7 +237,7 @@ mod tests {
             "test -x /opt/x && /opt/x --root=/a hook claude || true",
             "[ -x \"/a/b\" ] || exit 0; exec \"/a/b\" --root /r hook claude --external allow",
         ] {
-            let found = FoundCommand::read(line, Agent::Claude).unwrap_or_else(|| panic!("{line}"));
+            let found = FoundCommand::read(line, Agent::Claude, "Stop").unwrap_or_else(|| panic!("{line}"));
             assert!(!found.current, "{line}");
         }
     }
@@ -250,7 +258,7 @@ mod tests {
             "'unclosed",
             "",
         ] {
-            assert_eq!(FoundCommand::read(line, Agent::Claude), None, "{line}");
+            assert_eq!(FoundCommand::read(line, Agent::Claude, "Stop"), None, "{line}");
         }
         assert!(mentions_us("cd /x && lychgate hook claude"));
         assert!(!mentions_us("other-tool hook claude"));

@@ -19,9 +19,8 @@ pub fn install(text: Option<&str>, agent: Agent, command: &HookCommand) -> Resul
         json.append(&[], Some(HOOKS), &json!({}))?;
     }
     remove_surplus(&mut json, agent)?;
-    let line = command.line(agent);
     for wanted in install_events(agent) {
-        let fields = fields(wanted, shape, &line);
+        let fields = fields(wanted, shape, &command.line(agent, wanted.event));
         let settings = json.value()?;
         let entries = ours(&settings, agent)?.entries;
         match entries.iter().find(|entry| entry.is_for(wanted)) {

@@ -111,7 +111,7 @@ pub(super) fn ours(settings: &Value, agent: Agent) -> Result<Found, Unusable> {
             };
             for (index, handler) in handlers.into_iter().enumerate() {
                 let Some(line) = handler.get(shape.command).and_then(Value::as_str) else { continue };
-                match FoundCommand::read(line, agent) {
+                match FoundCommand::read(line, agent, event) {
                     Some(command) => found.entries.push(Entry {
                         event: event.clone(),
                         matcher: matcher.map(str::to_owned),
@@ -143,7 +143,9 @@ fn switched_off(settings: &Value, agent: Agent) -> Option<String> {
     let says = |path: &str, wanted: bool| settings.pointer(path).and_then(Value::as_bool) == Some(wanted);
     let names_ours = |path: &str| {
         let names = settings.pointer(path).and_then(Value::as_array).into_iter().flatten();
-        names.filter_map(Value::as_str).any(|name| name == NAME || FoundCommand::read(name, agent).is_some())
+        names
+            .filter_map(Value::as_str)
+            .any(|name| name == NAME || FoundCommand::read(name, agent, "").is_some())
     };
     match agent {
         Agent::Claude | Agent::Copilot | Agent::Qwen if says("/disableAllHooks", true) => {
