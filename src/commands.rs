@@ -7,6 +7,7 @@ mod evidence;
 mod failure;
 mod guard;
 mod handout;
+mod hook;
 mod import;
 mod input;
 mod inspect;
@@ -27,7 +28,7 @@ mod transact;
 mod wait;
 mod xum;
 
-pub use context::Environment;
+pub use context::{Environment, boot_ms};
 
 use crate::answer::{Answer, Style};
 use crate::cli::{Cli, Command, Global};
@@ -81,6 +82,7 @@ fn dispatch(context: &Context, command: &Command, style: &Style) -> Result<Answe
         Command::Notify(args) => guard::notify(context, args),
         Command::Cron(args) => guard::cron(context, args),
         Command::Gaps(args) => guard::gaps(context, args),
+        Command::Hook(args) => hook::run(context, args),
     }
 }
 

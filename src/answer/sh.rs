@@ -176,7 +176,9 @@ fn variable(command: &str, field: &str) -> String {
         "attempt" => "LYCHGATE_TICKET_ATTEMPT".to_owned(),
         "reasonCode" => "LYCHGATE_REASON".to_owned(),
         // Beside a `reasonCode` it is a sentence; the stable word has the short name.
-        "reason" if sh_fields(command).any(|field| field == "reasonCode") => "LYCHGATE_REASON_TEXT".to_owned(),
+        "reason" if sh_fields(command).any(|field| field == "reasonCode") => {
+            "LYCHGATE_REASON_TEXT".to_owned()
+        }
         _ => {
             let mut name = String::from("LYCHGATE_");
             for c in field.chars() {
