@@ -31,11 +31,11 @@ pub use attempt::{
     AdmitArgs, ClaimRetireArgs, ImportArgs, InputArgs, InspectArgs, OwnerArgs, RecoverArgs, ReportArgs,
     ReserveArgs, RotateArgs, SettleArgs, StopArgs, TokenArgs,
 };
-pub use hook_call::hook_call;
 pub use guard::{
-    ClaimArgs, DrainArgs, Lifetime, MoveStep, OnOff, PromptAct, PromptArgs, ReleaseArgs, RelocateArgs, SayArgs,
-    SessionAct, SessionArgs, WokenBy,
+    ClaimArgs, DrainArgs, Lifetime, MoveStep, OnOff, PromptAct, PromptArgs, ReleaseArgs, RelocateArgs,
+    SayArgs, SessionAct, SessionArgs, WokenBy,
 };
+pub use hook_call::hook_call;
 pub use turn::{
     BackgroundAct, BackgroundArgs, CronArgs, EndTurnArgs, GapsArgs, NotifyArgs, Outer, QueueAct, TodoArgs,
 };

@@ -311,7 +311,8 @@ mod clock {
     /// Milliseconds since the machine was started.
     pub(super) fn boot_ms() -> u64 {
         #[cfg(feature = "test-seams")]
-        if let Some(fixed) = super::text_variable("LYCHGATE_TEST_BOOT_MS").and_then(|text| text.parse().ok()) {
+        if let Some(fixed) = super::text_variable("LYCHGATE_TEST_BOOT_MS").and_then(|text| text.parse().ok())
+        {
             return fixed;
         }
         let now = clock_gettime(BOOT_CLOCK);

@@ -91,8 +91,7 @@ impl GuardCall<'_> {
         life: &dyn Fn(&ProcessRef) -> OwnerLife,
     ) -> Result<Done, Failure> {
         let context = self.context;
-        let moment =
-            Moment { call: &context.call(), boot: &context.boot(), fresh: &context.fresh()?, life };
+        let moment = Moment { call: &context.call(), boot: &context.boot(), fresh: &context.fresh()?, life };
         Ok(judge(known, self.session, requests, &moment))
     }
 
