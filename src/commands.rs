@@ -12,6 +12,7 @@ mod import;
 mod input;
 mod inspect;
 mod inspect_run;
+mod inspect_session;
 mod owner;
 mod recover;
 mod repeats;

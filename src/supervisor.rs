@@ -40,7 +40,7 @@ pub fn run(call: HookCall, args: &[OsString], started_ms: u64) -> ExitCode {
     let outcome = match input {
         Some(input) => work(&worker.args(args), input, deadline),
         None => Outcome {
-            stdout: Vec::new(),
+            stdout: None,
             complaint: Some(
                 "standard input was not closed in time, so the event was not looked at".to_owned(),
             ),

@@ -91,7 +91,7 @@ const OUTPUTS: [(&str, &str); 24] = [
         "inspect",
         "outcome reasonCode why taskStatus phase proven receiptEligible receipt ownerAlive live \
          turnsCount stepsCount owedCount reportPath reportAttemptId lateReports parentWorkspaceId runId stepId \
-         inputHash replacementTaskId stopEpoch since tasksCount situation",
+         inputHash replacementTaskId stopEpoch since tasksCount situation sessionId generation state guard",
     ),
     ("step", "runId stepId inputHash stepStatus reportPath currentTaskId otherInputsCount"),
     ("wait", "outcome reasonCode why taskStatus phase lateReports"),

@@ -169,17 +169,21 @@ Tell what has become of tasks
 
 It writes nothing, takes no lock, and works on a read-only root. The outcome is reported, live, cleanup-pending, terminal-no-report or indeterminate, and reasonCode says why.
 
+With --session it shows a session: who waits for whom, what is under way, and what a claim would be answered now, and why.
+
 With --xum DIR it looks at a root of the application xum instead, also while that runs, and names the known dead end each task is in. No file with credentials is opened.
 
 Exit codes:
    0  the question is answered, whatever the outcome
   10  outcome-differs, with --expect
+      no-session
   11  identity-changed: the task changed while it was being read
   65  the root or a row is damaged
       not-xum-root, config-unreadable: with --xum";
 pub(super) const INSPECT_AFTER: &str = "\
 Example:
-  lychgate inspect fix-1 --explain";
+  lychgate inspect fix-1 --explain
+  lychgate inspect --session ci-7 --print claim.running.code";
 
 pub(super) const RECOVER: &str = "\
 Do after a restart what may be done without guessing
