@@ -225,6 +225,7 @@ fn a_person_is_told_what_else_has_to_be_done() {
     --- stdout
     codex calls [BIN] on 9 events
     settings: [DIR]/home/.codex/hooks.json
+    root: [DIR]/root
     hint: Codex runs each of them only after you trusted it: open /hooks in Codex
     ");
     insta::assert_snapshot!(told("hook install cursor --guard"), @"
@@ -232,6 +233,7 @@ fn a_person_is_told_what_else_has_to_be_done() {
     --- stdout
     cursor calls [BIN] on 6 events
     settings: [DIR]/home/.cursor/hooks.json
+    root: [DIR]/root
     hint: the guard stays off: cursor has no to-do list that its hooks tell of
     ");
     insta::assert_snapshot!(told("hook uninstall cursor"), @"
