@@ -8,9 +8,15 @@
     reason = "the comments on the fields are the help texts, where backticks would show"
 )]
 mod attempt;
+#[allow(
+    clippy::doc_markdown,
+    reason = "the comments on the fields are the help texts, where backticks would show"
+)]
+mod guard;
 mod help;
 mod hook;
 mod hook_call;
+mod turn;
 mod values;
 mod workflow;
 
@@ -26,10 +32,18 @@ pub use attempt::{
     AdmitArgs, ClaimRetireArgs, ImportArgs, InputArgs, InspectArgs, OwnerArgs, RecoverArgs, ReportArgs,
     ReserveArgs, RotateArgs, SettleArgs, StopArgs, TokenArgs,
 };
-pub use hook::{
-    HookAgentArgs, HookArgs, HookDoctorArgs, HookInstallArgs, HookUninstallArgs, HookVerb, OuterVerdict, ScopeArgs,
+pub use guard::{
+    ClaimArgs, DrainArgs, Lifetime, MoveStep, OnOff, PromptAct, PromptArgs, ReleaseArgs, RelocateArgs,
+    SayArgs, SessionAct, SessionArgs, WokenBy,
 };
-pub use hook_call::hook_call;
+pub use hook::{
+    HookAgentArgs, HookArgs, HookDoctorArgs, HookInstallArgs, HookUninstallArgs, HookVerb, OuterVerdict,
+    ScopeArgs,
+};
+pub use hook_call::{HookCall, Worker, hook_call};
+pub use turn::{
+    BackgroundAct, BackgroundArgs, CronArgs, EndTurnArgs, GapsArgs, NotifyArgs, Outer, QueueAct, TodoArgs,
+};
 pub use values::{CleanupArg, Cleanups, DURATION_MAX, Input, ReceiptCopies};
 
 pub use workflow::{StepArgs, StepCheckpointArgs, StepEnd, WaitArgs};
@@ -78,6 +92,9 @@ pub struct Global {
     /// Print tokens in text answers too
     #[arg(long, global = true)]
     pub show_token: bool,
+    /// What the process that works on a hook call was told
+    #[arg(skip)]
+    pub worker: Option<Worker>,
 }
 
 impl Global {
@@ -127,13 +144,50 @@ pub enum Command {
     /// Take over the tasks of a root of the application xum
     #[command(long_about = help::IMPORT, after_help = help::IMPORT_AFTER)]
     Import(ImportArgs),
+    /// Open, close, suspend or move a session
+    #[command(long_about = help::SESSION, after_help = help::SESSION_AFTER)]
+    Session(SessionArgs),
+    /// Keep the queue of a session's prompts
+    #[command(long_about = help::PROMPT, after_help = help::PROMPT_AFTER)]
+    Prompt(PromptArgs),
+    /// Ask whether the agent may go on by itself now
+    #[command(long_about = help::CLAIM, after_help = help::CLAIM_AFTER)]
+    #[command(mut_arg("lifetime", |arg| arg.help("Count the ticket as sent after this long, if nothing is heard of it: 500ms, 2s or 5m [default: 1m]")))]
+    Claim(ClaimArgs),
+    /// Say that the queued prompt which a prompt yielded to is gone
+    #[command(long_about = help::RELEASE, after_help = help::RELEASE_AFTER)]
+    Release(ReleaseArgs),
+    /// Keep what a person typed in the middle of a turn
+    #[command(long_about = help::SAY, after_help = help::SAY_AFTER)]
+    Say(SayArgs),
+    /// Take what was typed in the middle of a turn
+    #[command(long_about = help::DRAIN, after_help = help::DRAIN_AFTER)]
+    Drain(DrainArgs),
+    /// Tell the main agent's to-do list
+    #[command(long_about = help::TODO, after_help = help::TODO_AFTER)]
+    Todo(TodoArgs),
+    /// Ask what happens at the end of a turn
+    #[command(long_about = help::END_TURN, after_help = help::END_TURN_AFTER)]
+    EndTurn(EndTurnArgs),
+    /// Tell what lives in the background
+    #[command(long_about = help::BACKGROUND, after_help = help::BACKGROUND_AFTER)]
+    Background(BackgroundArgs),
+    /// Queue a background result, or take the next one
+    #[command(long_about = help::NOTIFY, after_help = help::NOTIFY_AFTER)]
+    Notify(NotifyArgs),
+    /// Queue a timer that has fired, or take the next one
+    #[command(long_about = help::CRON, after_help = help::CRON_AFTER)]
+    Cron(CronArgs),
+    /// Show what had no place in a queue
+    #[command(long_about = help::GAPS, after_help = help::GAPS_AFTER)]
+    Gaps(GapsArgs),
     /// Have agents call this program, or no more
     #[command(long_about = help::HOOK, after_help = help::HOOK_AFTER)]
     Hook(HookArgs),
 }
 
 /// The commands' names, in the order of the help.
-pub const COMMAND_NAMES: [&str; 13] = [
+pub const COMMAND_NAMES: [&str; 25] = [
     "reserve",
     "rotate",
     "admit",
@@ -146,6 +200,18 @@ pub const COMMAND_NAMES: [&str; 13] = [
     "wait",
     "recover",
     "import",
+    "session",
+    "prompt",
+    "claim",
+    "release",
+    "say",
+    "drain",
+    "todo",
+    "end-turn",
+    "background",
+    "notify",
+    "cron",
+    "gaps",
     "hook",
 ];
 
@@ -165,6 +231,18 @@ impl Command {
             Self::Wait(_) => "wait",
             Self::Recover(_) => "recover",
             Self::Import(_) => "import",
+            Self::Session(_) => "session",
+            Self::Prompt(_) => "prompt",
+            Self::Claim(_) => "claim",
+            Self::Release(_) => "release",
+            Self::Say(_) => "say",
+            Self::Drain(_) => "drain",
+            Self::Todo(_) => "todo",
+            Self::EndTurn(_) => "end-turn",
+            Self::Background(_) => "background",
+            Self::Notify(_) => "notify",
+            Self::Cron(_) => "cron",
+            Self::Gaps(_) => "gaps",
             Self::Hook(_) => "hook",
         }
     }
@@ -184,6 +262,7 @@ pub fn parse(args: &[OsString]) -> Result<Cli, clap::Error> {
     let cli = Cli::try_parse_from(args)?;
     check_global(&cli.global)?;
     check_tasks(&cli.command)?;
+    check_acts(&cli.command)?;
     Ok(cli)
 }
 
@@ -223,6 +302,17 @@ fn check_tasks(command: &Command) -> Result<(), clap::Error> {
         )),
         _ => Ok(()),
     }
+}
+
+/// Options that belong to one of the acts of a command only.
+fn check_acts(command: &Command) -> Result<(), clap::Error> {
+    let contradiction = match command {
+        Command::Background(args) => args.contradiction(),
+        Command::Notify(args) => args.contradiction(),
+        Command::Cron(args) => args.contradiction(),
+        _ => None,
+    };
+    contradiction.map_or(Ok(()), |what| Err(wrong(ErrorKind::ArgumentConflict, what)))
 }
 
 fn wrong(kind: ErrorKind, message: String) -> clap::Error {

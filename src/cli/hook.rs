@@ -23,6 +23,18 @@ pub enum HookVerb {
     Uninstall(HookUninstallArgs),
     /// Tell whether an agent calls this program, and what keeps it from that
     Doctor(HookDoctorArgs),
+    /// Take an event of Claude Code
+    Claude(HookAgentArgs),
+    /// Take an event of Codex
+    Codex(HookAgentArgs),
+    /// Take an event of Gemini CLI
+    Gemini(HookAgentArgs),
+    /// Take an event of Qwen Code
+    Qwen(HookAgentArgs),
+    /// Take an event of Cursor
+    Cursor(HookAgentArgs),
+    /// Take an event of Copilot CLI
+    Copilot(HookAgentArgs),
 }
 
 /// Whose settings of an agent are meant.

@@ -7,13 +7,22 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::cli::Global;
+use crate::cli::{Global, Worker};
 use crate::dialect::settings::VARIABLES;
-use crate::protocol::ids::{AttemptId, CleanupId, InvalidId, Name, Nonce, RequestId, Timestamp};
+use crate::protocol::guard::session::BootTime;
+use crate::protocol::ids::{AttemptId, CleanupId, Fresh, InvalidId, Name, Nonce, RequestId, Timestamp};
 use crate::protocol::verdict::Call;
 use crate::state::{hex, process::Here};
 
 use super::failure::Failure;
+
+/// How long a hook waits for the lock of its session: the agent waits for the hook.
+const HOOK_LOCK_WAIT: Duration = Duration::from_millis(500);
+
+/// Milliseconds since the machine was started, by the clock of all deadlines.
+pub fn boot_ms() -> u64 {
+    clock::boot_ms()
+}
 
 /// The environment variables a command looks at. Empty is unset.
 #[derive(Debug, Clone, Default)]
@@ -107,6 +116,8 @@ pub(crate) struct Context {
     pub(crate) command: &'static str,
     pub(crate) root: PathBuf,
     pub(crate) lock_wait: Duration,
+    /// What the process that works on a hook call was told.
+    pub(crate) worker: Option<Worker>,
     pub(crate) request_id: RequestId,
     pub(crate) here: Here,
     /// Whether the answer tells of a change, this call's or the one it repeats.
@@ -135,7 +146,11 @@ impl Context {
         Ok(Self {
             command,
             root,
-            lock_wait: global.lock_wait,
+            lock_wait: match global.worker {
+                Some(_) => global.lock_wait.min(HOOK_LOCK_WAIT),
+                None => global.lock_wait,
+            },
+            worker: global.worker,
             request_id,
             here: Here::new(),
             answers_change: Cell::new(false),
@@ -157,6 +172,20 @@ impl Context {
     /// This call, as the rules see it.
     pub(crate) fn call(&self) -> Call {
         Call { command: self.command, request_id: self.request_id.clone(), now: self.now() }
+    }
+
+    /// The boot clock, for deadlines. It never goes back, and goes on while the machine sleeps.
+    pub(crate) fn boot(&self) -> BootTime {
+        #[cfg(feature = "test-seams")]
+        if let Some(boot_id) = text_variable("LYCHGATE_TEST_BOOT_ID") {
+            return BootTime { boot_id: Some(boot_id), ms: clock::boot_ms() };
+        }
+        BootTime { boot_id: self.here.boot_id().map(str::to_owned), ms: clock::boot_ms() }
+    }
+
+    /// Digits for the ids that one call may mint.
+    pub(crate) fn fresh(&self) -> Result<Fresh, Failure> {
+        self.ids.fresh("", 8, Fresh::parse)
     }
 
     pub(crate) fn fresh_attempt(&self) -> Result<AttemptId, Failure> {
@@ -302,7 +331,9 @@ mod seeded {
 }
 
 mod clock {
-    //! The time, for people.
+    //! The time, for people; and the boot clock, for deadlines.
+
+    use rustix::time::{ClockId, clock_gettime};
 
     use crate::protocol::ids::Timestamp;
 
@@ -318,6 +349,23 @@ mod clock {
         let text = format!("{:.3}", jiff::Timestamp::now());
         // A formatted instant is well formed; the epoch stands in for the impossible.
         Timestamp::parse(&text).unwrap_or_else(|_| epoch())
+    }
+
+    #[cfg(target_os = "linux")]
+    const BOOT_CLOCK: ClockId = ClockId::Boottime;
+    #[cfg(not(target_os = "linux"))]
+    const BOOT_CLOCK: ClockId = ClockId::Monotonic;
+
+    /// Milliseconds since the machine was started.
+    pub(super) fn boot_ms() -> u64 {
+        #[cfg(feature = "test-seams")]
+        if let Some(fixed) = super::text_variable("LYCHGATE_TEST_BOOT_MS").and_then(|text| text.parse().ok())
+        {
+            return fixed;
+        }
+        let now = clock_gettime(BOOT_CLOCK);
+        let part = |number: i64| u64::try_from(number).unwrap_or_default();
+        part(now.tv_sec) * 1000 + part(now.tv_nsec) / 1_000_000
     }
 
     fn epoch() -> Timestamp {

@@ -2,6 +2,7 @@
 
 mod diff;
 mod doctor;
+mod events;
 mod install;
 
 use std::path::PathBuf;
@@ -20,6 +21,12 @@ pub(super) fn run(context: &Context, args: &HookArgs) -> Result<Answer, Failure>
         HookVerb::Install(args) => install::install(context, args),
         HookVerb::Uninstall(args) => install::uninstall(context, args),
         HookVerb::Doctor(args) => doctor::run(context, args),
+        HookVerb::Claude(args) => events::run(context, Agent::Claude, args),
+        HookVerb::Codex(args) => events::run(context, Agent::Codex, args),
+        HookVerb::Gemini(args) => events::run(context, Agent::Gemini, args),
+        HookVerb::Qwen(args) => events::run(context, Agent::Qwen, args),
+        HookVerb::Cursor(args) => events::run(context, Agent::Cursor, args),
+        HookVerb::Copilot(args) => events::run(context, Agent::Copilot, args),
     }
 }
 

@@ -12,16 +12,17 @@ mod hooks;
 mod life;
 mod prompts;
 pub mod queues;
+mod relocation;
 pub mod request;
 pub mod session;
+#[cfg(test)]
+pub(crate) mod testing;
 mod texts;
+pub mod todo;
 mod todos;
 pub mod told;
 mod turn;
-#[cfg(test)]
-pub(crate) mod testing;
 mod work;
-mod zstub;
 
 use crate::protocol::codes::Code;
 use crate::protocol::ids::{Fresh, Name};
@@ -63,7 +64,9 @@ pub fn judge(session: Option<&Session>, name: &Name, requests: &[Request], momen
     let known = match (session, requests.first()) {
         (Some(session), _) => session.clone(),
         (None, Some(Request::Open(open))) => Session::new(name, open, &moment.call.now),
-        (None, first) => return Done { session: None, answer: Err(Box::new(unknown(name, first))), authorises: false },
+        (None, first) => {
+            return Done { session: None, answer: Err(Box::new(unknown(name, first))), authorises: false };
+        }
     };
     let is_new = session.is_none();
     let mut work = Work { session: known, moment, authorises: false };
@@ -151,7 +154,7 @@ impl Work<'_> {
             Request::HookCleared => self.hook_cleared(),
             Request::HookMoved(to) => self.hook_moved(to.as_deref()),
             Request::HookQuestion(asked, id) => self.hook_question(*asked, id.as_deref()),
-            Request::HookSeen(event, took_us) => self.hook_seen(event, *took_us),
+            Request::HookSeen(event, told_ms) => self.hook_seen(event, *told_ms),
         }
     }
 }
