@@ -137,6 +137,7 @@ impl SettingsFile {
 
     /// Writes it anew. A missing folder is made.
     pub fn replace(&self, text: &str) -> Result<()> {
+        crate::seam::pause("settings-read");
         self.check_writable()?;
         if let Some(folder) = self.target.parent() {
             disk::make_folders(folder, None)?;

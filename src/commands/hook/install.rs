@@ -124,8 +124,10 @@ fn told(mut answer: Answer, file: &SettingsFile, after: Option<&str>, dry_run: b
     if !dry_run {
         let shown = |name: &str| answer.fields.get(name).and_then(Value::as_str).map(str::to_owned);
         let mut body = format!("{}\n", answer.message);
-        for name in ["settings", "target", "backup"] {
-            if let Some(path) = shown(name) {
+        let root = answer.root.as_ref().map(|root| root.display().to_string());
+        let paths = ["settings", "target", "backup"].map(|name| (name, shown(name)));
+        for (name, path) in paths.into_iter().chain([("root", root)]) {
+            if let Some(path) = path {
                 let _: std::fmt::Result = writeln!(body, "{name}: {path}");
             }
         }
