@@ -9,6 +9,7 @@
 )]
 mod attempt;
 mod help;
+mod hook_call;
 mod values;
 mod workflow;
 
@@ -24,6 +25,7 @@ pub use attempt::{
     AdmitArgs, ClaimRetireArgs, ImportArgs, InputArgs, InspectArgs, OwnerArgs, RecoverArgs, ReportArgs,
     ReserveArgs, RotateArgs, SettleArgs, StopArgs, TokenArgs,
 };
+pub use hook_call::hook_call;
 pub use values::{CleanupArg, Cleanups, DURATION_MAX, Input, ReceiptCopies};
 
 pub use workflow::{StepArgs, StepCheckpointArgs, StepEnd, WaitArgs};

@@ -12,3 +12,4 @@ pub mod protocol;
 pub mod seam;
 pub mod state;
 pub mod stdio;
+pub mod supervisor;

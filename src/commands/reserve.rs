@@ -108,7 +108,7 @@ impl Job<'_> {
             return Err(Failure::usage(format!("`{task}` cannot be an ancestor of itself")));
         }
         let exclusive = std::iter::once(task.clone()).chain(self.args.replaces.clone()).collect();
-        let plan = LockPlan { run: place.run_key(), shared, exclusive };
+        let plan = LockPlan { run: place.run_key(), shared, exclusive, ..LockPlan::default() };
         let refuse = || self.refuse_unlocked(&task);
         let transaction = begin(self.context, self.store, &plan, &refuse)?;
         if let Some(answer) = self.answered_before(&transaction, &task) {

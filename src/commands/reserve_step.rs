@@ -91,7 +91,7 @@ impl Job<'_> {
             return Err(Failure::usage(format!("`{task}` cannot be an ancestor of itself")));
         }
         let exclusive = std::iter::once(task.clone()).chain(prior.clone()).collect();
-        let plan = LockPlan { run: Some(self.key.clone()), shared, exclusive };
+        let plan = LockPlan { run: Some(self.key.clone()), shared, exclusive, ..LockPlan::default() };
         let transaction = begin(self.context, self.store, &plan, &|| Ok(()))?;
         crate::seam::pause("locked-step");
         if let Some(record) = self.answered_before(transaction.run(), transaction.row(&task))? {

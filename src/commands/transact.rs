@@ -175,7 +175,7 @@ impl TaskCall<'_> {
         };
         shared.reverse();
         let run = self.checkpoint.map(|hook| hook.key.clone());
-        Ok(LockPlan { run, shared, exclusive: vec![self.task.clone()] })
+        Ok(LockPlan { run, shared, exclusive: vec![self.task.clone()], ..LockPlan::default() })
     }
 
     /// Runs the whole call. `grant` says what the granted answer hands out.

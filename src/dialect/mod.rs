@@ -6,6 +6,32 @@
 
 use std::fmt;
 
+use sha2::{Digest, Sha256};
+
+mod claude;
+mod codex;
+mod copilot;
+mod cursor;
+mod family;
+mod fields;
+mod gemini;
+mod install;
+mod json;
+mod marker;
+mod print;
+mod prompt;
+mod qwen;
+mod todo;
+mod unusable;
+
+pub use install::{Registration, TimeoutUnit, install_events, must_name_event, timeout_unit};
+pub use marker::{prompt_in, ticket_in, with_prompt, with_ticket};
+pub use print::print;
+pub use todo::{has_todo_list, todo_list_needs};
+pub use unusable::Unusable;
+
+use fields::Fields;
+
 /// An agent whose hooks are understood.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Agent {
@@ -63,6 +89,31 @@ pub struct Event {
     pub cwd: Option<String>,
     /// What happened.
     pub kind: Kind,
+}
+
+/// Reads one hook call: what the agent wrote on our standard input.
+///
+/// `told` is the event's name as the command line gives it. It counts only where the input itself has none.
+pub fn read(agent: Agent, told: Option<&str>, stdin: &[u8]) -> Result<Event, Unusable> {
+    let mut fields = Fields::read(stdin)?;
+    if agent == Agent::Copilot {
+        fields = fields.in_snake_case();
+    }
+    let name = fields.event(told)?;
+    match agent {
+        Agent::Claude => claude::read(name, &fields),
+        Agent::Codex => codex::read(name, &fields),
+        Agent::Gemini => gemini::read(name, &fields),
+        Agent::Qwen => qwen::read(name, &fields),
+        Agent::Cursor => cursor::read(name, &fields),
+        Agent::Copilot => copilot::read(name, &fields),
+    }
+}
+
+/// An id made of what tells one thing from others, where the agent gives it none.
+fn stand_in(told_apart_by: &str) -> String {
+    let hash = Sha256::digest(told_apart_by.as_bytes());
+    hash.iter().take(8).fold("by_task_".to_owned(), |id, byte| format!("{id}{byte:02x}"))
 }
 
 /// The longest session id that is understood.
@@ -183,3 +234,6 @@ pub enum Reply {
         text: String,
     },
 }
+
+#[cfg(test)]
+mod tests;

@@ -103,6 +103,49 @@ codes! {
 
     Imported = "imported", Done, "what could be taken over is in this root now; `left` lists the rest";
 
+    // Done, of the continuation guard.
+    Opened = "opened", Done, "the session is open, in a generation of its own";
+    AlreadyOpen = "already-open", Done, "the session was open; nothing changed";
+    Closed = "closed", Done, "the session is closed; late results are refused";
+    AlreadyClosed = "already-closed", Done, "the session was closed; nothing changed";
+    Restoring = "restoring", Done, "the session is being restored: nothing automatic may run until `--end`";
+    Restored = "restored", Done, "the session is open again, without trust";
+    PlanOn = "plan-on", Done, "the agent plans: nothing automatic goes on";
+    PlanOff = "plan-off", Done, "the agent may act again; the guard stays suspended until an ordinary prompt";
+    Suspended = "suspended", Done, "nothing automatic goes on until an ordinary prompt runs";
+    RelocationReady = "relocation-ready", Done, "nothing runs any more that began before the move; move, then `--commit`";
+    Relocated = "relocated", Done, "the session lives in the new directory, suspended";
+    RelocationAborted = "relocation-aborted", Done, "the session stays where it is, suspended";
+    NoMove = "no-move", Done, "the session is in that directory already; nothing changed";
+    Submitted = "submitted", Done, "the prompt is running, or queued; `state` says which";
+    AlreadySubmitted = "already-submitted", Done, "this prompt is in the queue already; nothing changed";
+    PromptStarted = "prompt-started", Done, "the prompt runs now; nothing automatic goes before it";
+    AlreadyStarted = "already-started", Done, "the prompt was running; nothing changed";
+    PromptFinished = "prompt-finished", Done, "the prompt has its end";
+    AlreadyFinished = "already-finished", Done, "the prompt had this end before; nothing changed";
+    PromptRemoved = "prompt-removed", Done, "the prompt will not run; it keeps its place until it is the first";
+    Granted = "granted", Done, "the continuation may be sent, once; say what became of it with `claim --ticket`";
+    TicketRenewed = "ticket-renewed", Done, "the ticket lives on";
+    TicketSettled = "ticket-settled", Done, "the ticket has its end";
+    Released = "released", Done, "the wait is over: its queued prompt is gone, and the guard is suspended";
+    Said = "said", Done, "the text lies in the inbox";
+    AlreadySaid = "already-said", Done, "a text with this id came before; nothing changed";
+    Drained = "drained", Done, "what was typed is in the answer, and kept until it is acknowledged";
+    TodoCounted = "todo-counted", Done, "the to-do list was counted";
+    TodoIgnored = "todo-ignored", Done, "the to-do list is not the main agent's own; nothing changed";
+    Allow = "allow", Done, "the agent may stop";
+    Continue = "continue", Done, "the agent goes on; `text` is what it is told";
+    Yield = "yield", Done, "a person's prompt waits: the turn ends now, without a word";
+    Deferred = "deferred", Done, "related work is still running in the background; nothing is charged";
+    Exhausted = "exhausted", Done, "the budget is spent; this is said once";
+    UserInput = "user-input", Done, "the person typed in the middle of the turn: the texts come first";
+    BackgroundNoted = "background-noted", Done, "what lives in the background was noted";
+    Queued = "queued", Done, "the item waits for a turn";
+    AlreadyQueued = "already-queued", Done, "an item with this id came before; nothing changed";
+    Omitted = "omitted", Done, "there was no place for the item; a gap notice stays until it is acknowledged";
+    Taken = "taken", Done, "start a turn for the item, then acknowledge it";
+    Acknowledged = "acknowledged", Done, "what arrived is forgotten";
+
     // Refused.
     NoTaskRecord = "no-task-record", Refused, "there is no row for this task (in `inspect`: a reason, exit 0)";
     TaskExists = "task-exists", Refused, "the task id is taken, for ever";
@@ -154,6 +197,28 @@ codes! {
     TokenFileExists = "token-file-exists", Refused, "the token file exists; a token is never written over";
     OutcomeDiffers = "outcome-differs", Refused, "the outcome is not the expected one";
 
+    // Refused, of the continuation guard.
+    NoSession = "no-session", Refused, "there is no session of this name";
+    SessionOver = "session-over", Refused, "the session is closed; open it again first";
+    PromptQueued = "prompt-queued", Refused, "a person's prompt waits and goes first; end the turn now";
+    Unavailable = "unavailable", Refused, "nothing automatic may go on; `reason` says why";
+    AlreadyGranted = "already-granted", Refused, "this call was answered before, and that answer authorised one send";
+    QueueFull = "queue-full", Refused, "the session holds as many prompts as it may; finish or remove one";
+    NoSuchPrompt = "no-such-prompt", Refused, "the session has no such prompt";
+    PromptEnded = "prompt-ended", Refused, "the prompt has another end already";
+    PromptNotRunning = "prompt-not-running", Refused, "the prompt does not run; remove it instead";
+    PromptIsRunning = "prompt-is-running", Refused, "the prompt runs already and cannot be removed; finish it";
+    NoSuchTicket = "no-such-ticket", Refused, "the session has no such ticket";
+    TicketEnded = "ticket-ended", Refused, "the ticket has an end already";
+    TicketVoid = "ticket-void", Refused, "the ticket was void when it was reported as sent: it is charged, and its stream must be cut";
+    NoMatch = "no-match", Refused, "that prompt neither waits nor holds a ticket; nothing changed";
+    TodoLate = "todo-late", Refused, "the to-do list comes from a turn that is over; the guard is suspended";
+    NoSuchMark = "no-such-mark", Refused, "no such mark lies on that task";
+    NothingQueued = "nothing-queued", Refused, "nothing waits for a turn";
+    KeptBack = "kept-back", Refused, "something waits, and may not start a turn now; `reason` says why";
+    NoSuchItem = "no-such-item", Refused, "no such item waits";
+    NoRelocation = "no-relocation", Refused, "the session does not move";
+
     // Unresolved: the reasons `inspect` gives, and what a command that needs the evidence answers.
     Unresolved = "unresolved", Unresolved, "evidence is missing or contradictory; `reasonCode` names it";
     LegacyNoAttemptId = "legacy-no-attempt-id", Unresolved, "the task comes from a time before attempts had ids";
@@ -172,6 +237,10 @@ codes! {
     CleanupPending = "cleanup-pending", Pending, "the attempt is closing; ask again when what is owed is paid";
     NotYet = "not-yet", Pending, "what was waited for has not come in time";
     ObligationsOwed = "obligations-owed", Pending, "admission is shut now; turns or cleanups are still owed";
+    PromptWaiting = "prompt-waiting", Pending, "the prompt's turn has not come; ask again";
+    TicketOpen = "ticket-open", Pending, "an automatic send is under way; the prompt may start when its ticket has ended";
+    Relocating = "relocating", Pending, "the session moves to another directory; ask again";
+    SessionRestoring = "session-restoring", Pending, "the session is being restored; ask again";
 
     // Usage.
     AmbiguousRun = "ambiguous-run", Usage, "two sessions have a run of this name; say which with `--parent`";
@@ -179,10 +248,14 @@ codes! {
     ReportEmpty = "report-empty", Usage, "the report is blank, or standard input is a terminal";
     ReportTooLarge = "report-too-large", Usage, "the report is larger than 16 MiB";
     ReportNotText = "report-not-text", Usage, "the report is not UTF-8";
+    TodoMalformed = "todo-malformed", Usage, "the to-do list is not in the strict envelope; nothing was changed";
+    TextTooLarge = "text-too-large", Usage, "the text is larger than a session keeps; nothing was changed";
+    TextEmpty = "text-empty", Usage, "the text is blank, or standard input is a terminal; nothing was changed";
 
     // Data.
     RowUnreadable = "row-unreadable", Data, "the row is damaged, or belongs to another task";
     RunUnreadable = "run-unreadable", Data, "the checkpoints of a run are damaged, or belong to another run";
+    SessionUnreadable = "session-unreadable", Data, "the record of a session is damaged, or belongs to another session";
     NewerVersion = "newer-version", Data, "a newer version wrote this; it is read where that is possible, never written";
     RootDamaged = "root-damaged", Data, "a part of the root that must exist is missing or damaged";
     ForeignRoot = "foreign-root", Data, "this folder is not a lychgate root; set LYCHGATE_ROOT to one that is";

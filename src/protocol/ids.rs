@@ -133,6 +133,71 @@ text_id!(
 );
 
 text_id!(
+    /// A prompt of a session (O4): `prm_` and 16 lowercase hex digits.
+    PromptId,
+    "a prompt id (`prm_` and 16 lowercase hex digits)",
+    |text| has_hex_tail(text, "prm_", 16, 16)
+);
+
+text_id!(
+    /// A granted claim to continue (O22): `tkt_` and 16 lowercase hex digits.
+    TicketId,
+    "a ticket id (`tkt_` and 16 lowercase hex digits)",
+    |text| has_hex_tail(text, "tkt_", 16, 16)
+);
+
+text_id!(
+    /// A provisional mark on a background task (O51): `mrk_` and 16 lowercase hex digits.
+    MarkId,
+    "a mark id (`mrk_` and 16 lowercase hex digits)",
+    |text| has_hex_tail(text, "mrk_", 16, 16)
+);
+
+text_id!(
+    /// A notice of what had no place in a queue (O69): `gap_` and 16 lowercase hex digits.
+    GapId,
+    "a gap id (`gap_` and 16 lowercase hex digits)",
+    |text| has_hex_tail(text, "gap_", 16, 16)
+);
+
+/// The 16 hex digits that the operating system gave one call, for the ids it may mint: of each kind one at most.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fresh(String);
+
+impl Fresh {
+    /// Accepts 16 lowercase hex digits.
+    pub fn parse(text: &str) -> Result<Self, InvalidId> {
+        let is_fresh = text.len() == 16 && is_lower_hex(text);
+        if is_fresh { Ok(Self(text.to_owned())) } else { Err(invalid(text, "16 lowercase hex digits")) }
+    }
+
+    /// The prompt this call may mint.
+    pub fn prompt(&self) -> PromptId {
+        PromptId(format!("prm_{}", self.0))
+    }
+
+    /// The ticket this call may mint.
+    pub fn ticket(&self) -> TicketId {
+        TicketId(format!("tkt_{}", self.0))
+    }
+
+    /// The mark this call may mint.
+    pub fn mark(&self) -> MarkId {
+        MarkId(format!("mrk_{}", self.0))
+    }
+
+    /// The gap notice this call may mint.
+    pub fn gap(&self) -> GapId {
+        GapId(format!("gap_{}", self.0))
+    }
+
+    /// The name of a message, a notification or a timer's firing that came without one.
+    pub fn message(&self) -> Name {
+        Name(format!("msg_{}", self.0))
+    }
+}
+
+text_id!(
     /// The caller's name for one call, so that repeating it is harmless (hazard H4).
     RequestId,
     "a request id of 1 to 128 bytes of UTF-8 without control characters",

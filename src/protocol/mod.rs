@@ -7,6 +7,7 @@ pub mod advice;
 pub mod checkpoint;
 pub mod classify;
 pub mod codes;
+pub mod guard;
 pub mod history;
 pub mod ids;
 pub mod input_hash;

@@ -4,12 +4,12 @@
 //! 1. all locks are held ([`super::transaction`]);
 //! 2. missing folders are made, each durable in the one above it;
 //! 3. every evidence file is written and synced beside its place, and what leaves a history in a file of its own;
-//! 4. every row but the first, and the run, is written, synced and prepared in its own folder, which is synced;
+//! 4. every row but the first, the run and the session, is written, synced and prepared in its own folder, which is synced;
 //! 5. the first row, the *home* row, is written, synced, renamed over its predecessor, and its folder is synced:
 //!    **the commit point**. With more than one file, the home row carries the record of all others;
 //! 6. the others are renamed into place. Whoever locks one of them next does it, if this process dies.
 //!
-//! Without a row, the run is committed by its own rename.
+//! Without a row, the run or the session is committed by its own rename.
 //!
 //! Invariants: before the rename of step 5 every failure leaves the old state, and what was prepared is removed;
 //! between that rename and its sync every failure is `Uncertain`; after it no failure changes the answer.
@@ -26,6 +26,7 @@ use super::pending::{self, Pending, PendingFile, PendingRow, Trust};
 use super::place::{Body, Key};
 use super::report::ReportWrite;
 use super::transaction::Transaction;
+use crate::protocol::guard::session::Session;
 use crate::protocol::ids::Name;
 use crate::protocol::receipt::Receipt;
 use crate::protocol::row::Row;
@@ -49,6 +50,8 @@ pub struct Writes {
     pub rows: Vec<Row>,
     /// The run as it shall be. There may be one without rows.
     pub run: Option<Run>,
+    /// The session as it shall be. There may be one without rows.
+    pub session: Option<Session>,
     /// Receipts of these rows' attempts.
     pub receipts: Vec<ReceiptWrite>,
     /// A report of one of these rows' tasks.
@@ -62,6 +65,8 @@ pub struct Committed {
     pub revisions: BTreeMap<Name, u64>,
     /// The revision the run has now, if it was written.
     pub run: Option<u64>,
+    /// The revision the session has now, if it was written.
+    pub session: Option<u64>,
 }
 
 /// What was prepared. Dropped before the commit point, all of it is removed.
@@ -83,6 +88,9 @@ impl Transaction<'_> {
         if let Some(held) = self.run.as_mut().filter(|_| writes.run.is_some()) {
             held.make_folder(&self.root)?;
         }
+        if let Some(held) = self.session.as_mut().filter(|_| writes.session.is_some()) {
+            held.make_folder(&self.root)?;
+        }
         let id = hex(&disk::random::<16>()?);
         let mut staged = Staged::default();
         super::evidence::stage(&self.root, &id, &mut writes, &mut staged)?;
@@ -92,16 +100,12 @@ impl Transaction<'_> {
         if let Some(run) = &mut writes.run {
             self.held_run()?.write_archive(run)?;
         }
-        let mut committed = Committed { revisions: BTreeMap::new(), run: None };
-        for row in &writes.rows {
-            committed.revisions.insert(row.task_id.clone(), self.held(&row.task_id)?.revision() + 1);
+        if let Some(session) = &mut writes.session {
+            self.held_session()?.write_archive(session)?;
         }
-        if writes.run.is_some() {
-            committed.run = Some(self.held_run()?.revision() + 1);
-        }
+        let committed = self.revisions(&writes)?;
         let Some((home, others)) = writes.rows.split_first() else {
-            let run = writes.run.as_ref().ok_or_else(|| StateError::internal("a commit of nothing"))?;
-            self.held_run()?.commit(run, None, || {})?;
+            self.commit_alone(&writes)?;
             return Ok(committed);
         };
         for row in others {
@@ -110,11 +114,38 @@ impl Transaction<'_> {
         if let Some(run) = &writes.run {
             self.held_run()?.stage_part(&id, &home.task_id, run, &mut staged)?;
         }
+        if let Some(session) = &writes.session {
+            self.held_session()?.stage_part(&id, &home.task_id, session, &mut staged)?;
+        }
         let record = Pending { id, files: staged.files, rows: staged.parts };
         self.commit_home(home, &record, staged.prepared)?;
         // 6. A failure from here on is repaired by whoever locks one of the others next.
         drop(self.place_all(&record));
         Ok(committed)
+    }
+
+    /// What everything that is written will be.
+    fn revisions(&self, writes: &Writes) -> Result<Committed> {
+        let mut committed = Committed { revisions: BTreeMap::new(), run: None, session: None };
+        for row in &writes.rows {
+            committed.revisions.insert(row.task_id.clone(), self.held(&row.task_id)?.revision() + 1);
+        }
+        if writes.run.is_some() {
+            committed.run = Some(self.held_run()?.revision() + 1);
+        }
+        if writes.session.is_some() {
+            committed.session = Some(self.held_session()?.revision() + 1);
+        }
+        Ok(committed)
+    }
+
+    /// 5. The commit point of what changes without a row.
+    fn commit_alone(&self, writes: &Writes) -> Result<()> {
+        match (&writes.run, &writes.session) {
+            (Some(run), None) => self.held_run()?.commit(run, None, || {}),
+            (None, Some(session)) => self.held_session()?.commit(session, None, || {}),
+            _ => Err(StateError::internal("a commit of nothing, or of two files without a home row")),
+        }
     }
 
     fn check(&self, writes: &Writes) -> Result<()> {
@@ -132,8 +163,12 @@ impl Transaction<'_> {
         if let Some(key) = writes.run.as_ref().map(Body::key).filter(|key| Some(key) != locked) {
             return Err(StateError::internal(format!("{key} is not locked")));
         }
-        if writes.rows.is_empty() && writes.run.is_none() {
-            return Err(StateError::internal("a commit of nothing"));
+        let locked = self.session.as_ref().map(|held| &held.key);
+        if let Some(key) = writes.session.as_ref().map(Body::key).filter(|key| Some(key) != locked) {
+            return Err(StateError::internal(format!("{key} is not locked")));
+        }
+        if writes.rows.is_empty() && writes.run.is_some() == writes.session.is_some() {
+            return Err(StateError::internal("a commit of nothing, or of two files without a home row"));
         }
         let receipts = writes.receipts.iter().map(|write| &write.receipt.task_id);
         for task in receipts.chain(writes.report.iter().map(|report| &report.meta.task)) {
@@ -157,6 +192,10 @@ impl Transaction<'_> {
         self.run.as_ref().ok_or_else(|| StateError::internal("the plan named no run"))
     }
 
+    fn held_session(&self) -> Result<&Held<Session>> {
+        self.session.as_ref().ok_or_else(|| StateError::internal("the plan named no session"))
+    }
+
     /// 5. The commit point.
     fn commit_home(&self, home: &Row, record: &Pending, prepared: Vec<Prepared>) -> Result<()> {
         let record = Some(record).filter(|record| !record.is_empty());
@@ -176,6 +215,7 @@ impl Transaction<'_> {
             match &part.of {
                 Key::Task { task } => self.held(task)?.place_part(part)?,
                 Key::Run(_) => self.held_run()?.place_part(part)?,
+                Key::Session { .. } => self.held_session()?.place_part(part)?,
             }
         }
         Ok(())

@@ -1,10 +1,10 @@
-//! The file of a row or of a run: one JSON object that carries the SHA-256 of the exact bytes of its `document`.
+//! The file of a row, of a run or of a session: one JSON object that carries the SHA-256 of the exact bytes of its `document`.
 //!
 //! ```text
 //! {"sha256":"<64 hex>","document":{"version":1,"kind":"task","revision":N,"commit":{..}?,"pending":{..}?,"body":{..}}}\n
 //! ```
 //!
-//! The kind of a run is `run`. It never has a commit record: evidence always goes with a row.
+//! The kinds are `task`, `run` and `session`. Only a row has a commit record: evidence always goes with one.
 //!
 //! Invariants: a file is read only if encoding what was found gives the same bytes again, so every flipped,
 //! missing or added byte is noticed; what is written was decoded and compared first; fields of `document`
@@ -22,12 +22,13 @@ use super::error::{Result, StateError};
 use super::names::{hex, is_history_file};
 use super::pending::{PartOf, Pending, PendingFile};
 use super::place::{Body, Filed, Place};
+use crate::protocol::guard::session::Session;
 use crate::protocol::row::{Extra, Row};
 use crate::protocol::run::Run;
 
 /// The version of the format this program writes.
 const VERSION: u64 = 1;
-/// A row's or a run's file is never larger.
+/// A document's file is never larger.
 pub(super) const DOCUMENT_BYTES_MAX: u64 = 8 * 1024 * 1024;
 
 /// A document as it was read, of whichever kind.
@@ -78,6 +79,21 @@ pub struct RunDocument {
     extra: Extra,
 }
 
+/// A session as it was read, with what belongs to the file and not to the session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SessionDocument {
+    /// How many commits the session has seen.
+    pub revision: u64,
+    /// The session.
+    pub session: Session,
+    /// Written by a newer major version: it is looked at, never changed.
+    pub newer: bool,
+    /// SHA-256 of the document's bytes, in hex: two readings are of the same file if it is equal.
+    pub fingerprint: String,
+    version: u64,
+    extra: Extra,
+}
+
 impl From<Doc<Row>> for Document {
     fn from(doc: Doc<Row>) -> Self {
         let Doc { revision, body: row, newer, pending, fingerprint, version, files, commit: _, extra } = doc;
@@ -89,6 +105,13 @@ impl From<Doc<Run>> for RunDocument {
     fn from(doc: Doc<Run>) -> Self {
         let Doc { revision, body: run, newer, fingerprint, version, extra, .. } = doc;
         Self { revision, run, newer, fingerprint, version, extra }
+    }
+}
+
+impl From<Doc<Session>> for SessionDocument {
+    fn from(doc: Doc<Session>) -> Self {
+        let Doc { revision, body: session, newer, fingerprint, version, extra, .. } = doc;
+        Self { revision, session, newer, fingerprint, version, extra }
     }
 }
 
@@ -116,6 +139,7 @@ macro_rules! filed {
 
 filed!(Document);
 filed!(RunDocument);
+filed!(SessionDocument);
 
 /// What a document is made of.
 pub(super) struct NextDocument<'a, B> {
@@ -277,7 +301,7 @@ pub(super) fn read<B: Body>(dir: &Dir, file: &str, place: &Place) -> Result<Opti
 pub(super) fn read_current<B: Body>(dir: &Dir, place: &Place) -> Result<Option<Doc<B>>> {
     let found = read(dir, B::FILE, place)?;
     if found.is_none() && dir.list()?.iter().any(|entry| is_history_file(&entry.name)) {
-        // Only what was committed often leaves an archive, and neither a row nor a run is ever removed.
+        // Only what was committed often leaves an archive, and no document is ever removed.
         return Err(place.unreadable(dir.at(B::FILE), "it is missing, though its history is there"));
     }
     Ok(found)

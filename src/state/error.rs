@@ -93,6 +93,16 @@ pub enum StateError {
         /// What is wrong with it.
         reason: String,
     },
+    /// The record of a session is damaged, or is another session's.
+    #[error("the record of session `{session}` at `{}` cannot be read: {reason}", path.display())]
+    SessionUnreadable {
+        /// The session that was asked for, or the folder's name where no session was.
+        session: String,
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// A newer version wrote this.
     #[error("`{}` has format version {found}, and this program knows version 1", path.display())]
     NewerVersion {
@@ -145,10 +155,10 @@ pub enum StateError {
         /// How long this call waited.
         waited: Duration,
     },
-    /// Another call made the row or the run first; start over.
+    /// Another call made the document first; start over.
     #[error("another call made {what} at the same time")]
     Raced {
-        /// The task, or the run.
+        /// The task, the run or the session.
         what: String,
     },
     /// A bug of this program, caught before anything was written.
@@ -196,6 +206,7 @@ impl StateError {
             Self::LinkRefused { .. } => Code::LinkRefused,
             Self::RowUnreadable { .. } => Code::RowUnreadable,
             Self::RunUnreadable { .. } => Code::RunUnreadable,
+            Self::SessionUnreadable { .. } => Code::SessionUnreadable,
             Self::NewerVersion { .. } => Code::NewerVersion,
             Self::ReceiptConflict { .. } => Code::ReceiptUnreadable,
             Self::ReportConflict { .. } => Code::ReportUnreadable,
@@ -229,6 +240,9 @@ impl StateError {
             }
             Self::RowUnreadable { .. } => "restore the row from a backup; nothing was written",
             Self::RunUnreadable { .. } => "restore the run's folder from a backup; nothing was written",
+            Self::SessionUnreadable { .. } => {
+                "restore the session's `guard` folder from a backup; nothing was written"
+            }
             Self::NewerVersion { .. } => "use the newer lychgate that wrote it",
             Self::ReceiptConflict { .. } | Self::ReportConflict { .. } => {
                 "keep both files and find out who wrote the existing one; nothing was written"

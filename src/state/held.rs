@@ -1,4 +1,4 @@
-//! One row or run of a transaction: its lock, its document, and the steps of a commit inside its folder.
+//! One document of a transaction: its lock, its document, and the steps of a commit inside its folder.
 //!
 //! Invariants: a part is put over a document only under its folder's lock and only over the revision the part
 //! names; before anything of a record is put in place, the home row's rename that committed it is made durable.
@@ -16,7 +16,7 @@ use crate::protocol::ids::Name;
 use crate::protocol::row::Extra;
 use crate::seam;
 
-/// One row or run of a transaction.
+/// One document of a transaction.
 #[derive(Debug)]
 pub(super) struct Held<B: Body> {
     pub(super) key: Key,

@@ -1,4 +1,4 @@
-//! Locks: one a row and one a run, on its folder itself, which is never renamed or removed.
+//! Locks: one a row, one a run and one a session, on its folder itself, which is never renamed or removed.
 //!
 //! Invariants: nothing is read before every lock of the plan is held; locking makes nothing; a held lock's
 //! folder is the one its path leads to; waiting has an end; a process that waits long for one lock lets go of
@@ -20,9 +20,11 @@ use crate::protocol::ids::Name;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LockWait(pub Duration);
 
-/// Which rows and which run a transaction needs.
+/// Which rows, which run and which session a transaction needs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LockPlan {
+    /// The session it may change. Locked before all others.
+    pub session: Option<Name>,
     /// The run it may change. Locked before all rows.
     pub run: Option<RunKey>,
     /// Rows it reads only: ancestors, root first. Locked in this order, before the others.
@@ -37,7 +39,7 @@ pub(super) enum Mode {
     Exclusive,
 }
 
-/// One row or run to lock.
+/// One document to lock.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Wanted {
     pub(super) key: Key,
@@ -52,12 +54,13 @@ pub(super) struct Acquired {
 }
 
 impl LockPlan {
-    /// The run, and then every row once, in the one order every call locks in.
+    /// The session, the run, and then every row once, in the one order every call locks in.
     pub(super) fn in_order(&self) -> Vec<Wanted> {
         let exclusive: BTreeMap<String, &Name> =
             self.exclusive.iter().map(|task| (encode(task), task)).collect();
-        let run = self.run.iter().map(|run| Wanted { key: Key::Run(run.clone()), mode: Mode::Exclusive });
-        let mut wanted: Vec<Wanted> = run.collect();
+        let session = self.session.iter().map(Key::session);
+        let before_rows = session.chain(self.run.iter().cloned().map(Key::Run));
+        let mut wanted: Vec<Wanted> = before_rows.map(|key| Wanted { key, mode: Mode::Exclusive }).collect();
         for task in &self.shared {
             let row = Wanted { key: Key::task(task), mode: Mode::Shared };
             if !exclusive.contains_key(&encode(task)) && !wanted.contains(&row) {
@@ -188,6 +191,7 @@ mod tests {
     fn a_plan_names_every_row_once_in_one_order() {
         let run = RunKey { parent: name("z"), run: name("z") };
         let plan = LockPlan {
+            session: Some(name("z")),
             run: Some(run.clone()),
             shared: vec![name("root"), name("b"), name("mid"), name("root")],
             exclusive: vec![name("c"), name("b"), name("a"), name("c")],
@@ -195,6 +199,7 @@ mod tests {
         let order: Vec<_> = plan.in_order().into_iter().map(|one| (one.key, one.mode)).collect();
         let row = |task: &str, mode| (Key::task(&name(task)), mode);
         let expected = [
+            (Key::session(&name("z")), Mode::Exclusive),
             (Key::Run(run), Mode::Exclusive),
             row("root", Mode::Shared),
             row("mid", Mode::Shared),

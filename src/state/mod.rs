@@ -6,6 +6,7 @@
 //! sessions/<workspace>/subagent-attempt-settlements/<task>/<attempt>.json
 //! sessions/<workspace>/subagent-reports/<task>/<attempt>.json  late/
 //! sessions/<workspace>/workflows/<run>/run.json  history-<n>.jsonl    this folder, too
+//! sessions/<session>/guard/session.json  history-<n>.jsonl            and this one
 //! ```
 //!
 //! Invariants: a commit, of one file or of several, is all or nothing at whatever instant the process or the
@@ -36,6 +37,7 @@ mod report_text;
 mod root;
 mod runs;
 mod secret;
+mod sessions;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test may panic")]
 mod testing;
@@ -46,7 +48,7 @@ mod xum;
 use std::path::PathBuf;
 
 pub use commit::{Committed, ReceiptWrite, Writes};
-pub use document::{Document, RunDocument};
+pub use document::{Document, RunDocument, SessionDocument};
 pub use error::{StateError, chain};
 pub use evidence::Evidence;
 pub use filesystem::Locality;
@@ -60,6 +62,7 @@ pub use report::{LateReport, ReportMeta, ReportWrite};
 pub use report_text::{REPORT_BYTES_MAX, ReportInputError, ReportText};
 pub use runs::RunEntry;
 pub use secret::Secret;
+pub use sessions::SessionEntry;
 pub use token_file::TokenFile;
 pub use transaction::Transaction;
 pub use xum::XumRoot;

@@ -22,9 +22,13 @@ pub(super) const ROW: &str = "row.json";
 pub(super) const WORKFLOWS: &str = "workflows";
 /// A run's checkpoints, in its folder.
 pub(super) const RUN: &str = "run.json";
+/// The continuation guard of a session, in the folder of its workspace.
+pub(super) const GUARD: &str = "guard";
+/// A session's record, in that folder.
+pub(super) const SESSION: &str = "session.json";
 /// Every temporary file of ours begins so.
 pub(super) const TEMP_PREFIX: &str = ".lych-";
-/// A row or a run prepared by a commit of several; the transaction's id follows.
+/// A document prepared by a commit of several; the transaction's id follows.
 pub(super) const PART_PREFIX: &str = ".lych-part-";
 /// Receipts, under a workspace.
 pub(super) const RECEIPTS: &str = "subagent-attempt-settlements";
@@ -110,12 +114,12 @@ pub(super) fn late_file(attempt: Option<&AttemptId>, text_sha256: &str) -> Strin
     format!("{}-{digest}.json", attempt.map_or("unbound", AttemptId::as_str))
 }
 
-/// Whether a name is that of an archive of a row's or a run's history.
+/// Whether a name is that of an archive of a document's history.
 pub(super) fn is_history_file(name: &str) -> bool {
     name.starts_with("history-")
 }
 
-/// The name of an archive of a row's or a run's history.
+/// The name of an archive of a document's history.
 pub(super) fn history_file(number: u64) -> String {
     format!("history-{number}.jsonl")
 }

@@ -30,7 +30,7 @@ pub struct Pending {
     /// Evidence files, in the order they are put in place.
     #[serde(default)]
     pub files: Vec<PendingFile>,
-    /// The other rows, and the run.
+    /// The other rows, the run and the session.
     #[serde(default)]
     pub rows: Vec<PendingRow>,
 }
@@ -50,17 +50,17 @@ pub struct PendingFile {
     pub body: Option<String>,
 }
 
-/// One other row of a commit record, or its run.
+/// One other row of a commit record, its run or its session.
 ///
-/// A program that knows no runs finds a run's entry malformed, and so leaves alone a record it could only half
-/// put in place.
+/// A program that knows no sessions finds a session's entry malformed, and so leaves alone a record it could only
+/// half put in place. So it was with runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PendingRow {
     /// Of what it is.
     #[serde(flatten)]
     pub of: Key,
-    /// A task's folder under `tasks`; a run's from the root.
+    /// A task's folder under `tasks`; any other from the root.
     pub folder: String,
     /// The revision it replaces; 0: there was none.
     pub from: u64,
@@ -68,7 +68,7 @@ pub struct PendingRow {
     pub staged: String,
 }
 
-/// What a prepared row or run says about the commit it is a part of.
+/// What a prepared document says about the commit it is a part of.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct PartOf {

@@ -1,6 +1,6 @@
-//! What a document is of, and where it lies: the row of a task, or the checkpoints of a run.
+//! What a document is of, and where it lies: the row of a task, the checkpoints of a run, or a session.
 //!
-//! Invariant: both kinds are read, locked, prepared and replaced by the same code, which knows them by this file
+//! Invariant: all kinds are read, locked, prepared and replaced by the same code, which knows them by this file
 //! alone; a folder is only ever reached from the root through folders that are no links.
 
 use std::fmt;
@@ -11,10 +11,11 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::disk::Dir;
-use super::document::{Doc, Document, RunDocument};
+use super::document::{Doc, Document, RunDocument, SessionDocument};
 use super::error::{Result, StateError};
-use super::names::{ROW, RUN, SESSIONS, TASKS, WORKFLOWS, encode};
+use super::names::{GUARD, ROW, RUN, SESSION, SESSIONS, TASKS, WORKFLOWS, encode};
 use super::root;
+use crate::protocol::guard::session::Session;
 use crate::protocol::history::History;
 use crate::protocol::ids::Name;
 use crate::protocol::row::{Extra, Row};
@@ -43,11 +44,21 @@ pub enum Key {
     },
     /// A run.
     Run(RunKey),
+    /// A session.
+    Session {
+        /// Its name.
+        #[serde(rename = "sessionId")]
+        session: Name,
+    },
 }
 
 impl Key {
     pub(super) fn task(task: &Name) -> Self {
         Self::Task { task: task.clone() }
+    }
+
+    pub(super) fn session(session: &Name) -> Self {
+        Self::Session { session: session.clone() }
     }
 
     /// The folders on the way to it, from the root. The last one is its own, which is what is locked.
@@ -57,14 +68,15 @@ impl Key {
             Self::Run(RunKey { parent, run }) => {
                 vec![SESSIONS.to_owned(), encode(parent), WORKFLOWS.to_owned(), encode(run)]
             }
+            Self::Session { session } => vec![SESSIONS.to_owned(), encode(session), GUARD.to_owned()],
         }
     }
 
-    /// How a commit record names the folder: a task's by its name below `tasks`, a run's from the root.
+    /// How a commit record names the folder: a task's by its name below `tasks`, any other from the root.
     pub(super) fn recorded_folder(&self) -> String {
         match self {
             Self::Task { task } => encode(task),
-            Self::Run(_) => self.folders().join("/"),
+            Self::Run(_) | Self::Session { .. } => self.folders().join("/"),
         }
     }
 }
@@ -74,6 +86,7 @@ impl fmt::Display for Key {
         match self {
             Self::Task { task } => write!(f, "task `{task}`"),
             Self::Run(RunKey { parent, run }) => write!(f, "run `{run}` of `{parent}`"),
+            Self::Session { session } => write!(f, "session `{session}`"),
         }
     }
 }
@@ -134,6 +147,21 @@ impl Body for Run {
     }
 }
 
+impl Body for Session {
+    type Document = SessionDocument;
+    const KIND: &'static str = "session";
+    const FILE: &'static str = SESSION;
+    const CARRIES_RECORDS: bool = false;
+
+    fn key(&self) -> Key {
+        Key::session(&self.session_id)
+    }
+
+    fn history(&mut self) -> &mut History {
+        &mut self.history
+    }
+}
+
 /// Where a document lies, and of what it must be.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Place {
@@ -167,14 +195,20 @@ impl Place {
     /// The error for a document of this place that is damaged, or of something else.
     pub(super) fn unreadable(&self, path: PathBuf, reason: impl Into<String>) -> StateError {
         let reason = reason.into();
-        let folder = || self.folders.last().cloned().unwrap_or_default();
+        let folder = |nth: usize| self.folders.get(nth).cloned().unwrap_or_default();
         match &self.key {
             Some(Key::Run(key)) => StateError::RunUnreadable { run: key.run.to_string(), path, reason },
             Some(Key::Task { task }) => StateError::RowUnreadable { task: task.to_string(), path, reason },
-            None if self.folders.first().is_some_and(|top| top == SESSIONS) => {
-                StateError::RunUnreadable { run: folder(), path, reason }
+            Some(Key::Session { session }) => {
+                StateError::SessionUnreadable { session: session.to_string(), path, reason }
             }
-            None => StateError::RowUnreadable { task: folder(), path, reason },
+            None if folder(0) != SESSIONS => StateError::RowUnreadable { task: folder(1), path, reason },
+            None if folder(2) == GUARD => StateError::SessionUnreadable { session: folder(1), path, reason },
+            None => StateError::RunUnreadable {
+                run: self.folders.last().cloned().unwrap_or_default(),
+                path,
+                reason,
+            },
         }
     }
 

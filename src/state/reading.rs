@@ -1,4 +1,4 @@
-//! Reading a row or a run without changing anything: through a commit of several that is not finished.
+//! Reading a document without changing anything: through a commit of several that is not finished.
 //!
 //! Invariant: what is returned was the document's current content at an instant between the call and its return,
 //! whatever other processes did meanwhile. The order of the steps is what guarantees it: the folder is listed

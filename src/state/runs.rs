@@ -81,7 +81,7 @@ impl Store {
 }
 
 /// What may be the folder of a session or of a run. No id's folder is hidden.
-fn names_in(dir: &Dir) -> Result<Vec<String>> {
+pub(super) fn names_in(dir: &Dir) -> Result<Vec<String>> {
     let names = dir.list()?.into_iter().map(|entry| entry.name);
     Ok(names.filter(|name| !name.starts_with('.')).collect())
 }

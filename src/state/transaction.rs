@@ -13,8 +13,9 @@ use super::held::Held;
 use super::lock::{Acquired, Deadline, LockPlan, LockWait, Mode, acquire};
 use super::names::{evidence_file, receipts_folder, reports_folder};
 use super::pending::{self, Pending, Trust};
-use super::place::{Key, Place, RunKey};
+use super::place::{Key, Place};
 use super::{Access, Store};
+use crate::protocol::guard::session::Session;
 use crate::protocol::ids::{AttemptId, Name};
 use crate::protocol::row::Row;
 use crate::protocol::run::Run;
@@ -26,6 +27,7 @@ use crate::seam;
 pub struct Transaction<'a> {
     store: &'a Store,
     pub(super) root: Dir,
+    pub(super) session: Option<Held<Session>>,
     pub(super) run: Option<Held<Run>>,
     pub(super) rows: BTreeMap<Name, Held<Row>>,
 }
@@ -55,7 +57,11 @@ impl Store {
                     plan.exclusive.push(task);
                 }
                 Round::Needs(Key::Run(run)) if plan.run.as_ref() != Some(&run) => {
-                    self.finish_run(run, &mut deadline)?;
+                    self.finish_alone(&LockPlan { run: Some(run), ..LockPlan::default() }, &mut deadline)?;
+                }
+                Round::Needs(Key::Session { session }) if plan.session.as_ref() != Some(&session) => {
+                    let alone = LockPlan { session: Some(session), ..LockPlan::default() };
+                    self.finish_alone(&alone, &mut deadline)?;
                 }
                 Round::Needs(key) => {
                     return Err(StateError::internal(format!("the part of {key} stayed where it was")));
@@ -64,24 +70,28 @@ impl Store {
         }
     }
 
-    /// Puts the part of a run in place, under the lock of the run alone: a call locks one run at the most, and
-    /// this one may be another than that of its plan.
-    fn finish_run(&self, run: RunKey, deadline: &mut Deadline) -> Result<()> {
-        self.round(&LockPlan { run: Some(run), ..LockPlan::default() }, deadline).map(drop)
+    /// Puts the part of a run or of a session in place, under its lock alone: a call locks one of either at the
+    /// most, and this one may be another than that of its plan.
+    fn finish_alone(&self, plan: &LockPlan, deadline: &mut Deadline) -> Result<()> {
+        self.round(plan, deadline).map(drop)
     }
 
     fn round(&self, plan: &LockPlan, deadline: &mut Deadline) -> Result<Round<'_>> {
         let Acquired { root, held } = acquire(&self.root, &plan.in_order(), deadline)?;
         let mut rows = BTreeMap::new();
-        let mut run = None;
+        let (mut session, mut run) = (None, None);
         for (wanted, dir) in held {
             match wanted.key.clone() {
                 Key::Task { task } => {
                     rows.insert(task, Held::<Row>::settled(&root, wanted.key, wanted.mode, dir)?);
                 }
                 Key::Run(_) => run = Some(Held::<Run>::settled(&root, wanted.key, wanted.mode, dir)?),
+                Key::Session { .. } => {
+                    session = Some(Held::<Session>::settled(&root, wanted.key, wanted.mode, dir)?);
+                }
             }
         }
+        session.as_mut().map_or(Ok(()), |held| held.load(&root))?;
         run.as_mut().map_or(Ok(()), |held| held.load(&root))?;
         rows.values_mut().try_for_each(|held| held.load(&root))?;
         for held in rows.values().filter(|held| held.mode == Mode::Exclusive) {
@@ -91,7 +101,7 @@ impl Store {
                 return Ok(Round::Needs(key));
             }
         }
-        Ok(Round::Ready(Box::new(Transaction { store: self, root, run, rows })))
+        Ok(Round::Ready(Box::new(Transaction { store: self, root, session, run, rows })))
     }
 }
 

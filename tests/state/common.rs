@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use lychgate::protocol::guard::session::Session;
 use lychgate::protocol::history::Event;
 use lychgate::protocol::ids::{AttemptId, Name};
 use lychgate::protocol::receipt::Receipt;
@@ -113,6 +114,19 @@ pub(crate) fn run(parent: &str, run: &str, stop_epoch: u64) -> Run {
 
 pub(crate) fn run_plan(key: RunKey, exclusive: &[&str]) -> LockPlan {
     LockPlan { run: Some(key), ..plan(exclusive) }
+}
+
+/// A session that can be told apart.
+pub(crate) fn session(session: &str, seq: u64) -> Session {
+    serde_json::from_value(json!({
+        "sessionId": session, "generation": 1, "state": "open", "guard": true, "seq": seq, "chain": { "id": 0 },
+        "createdAt": "2026-01-01T00:00:00Z", "updatedAt": "2026-01-01T00:00:00Z"
+    }))
+    .unwrap()
+}
+
+pub(crate) fn session_plan(session: &str, exclusive: &[&str]) -> LockPlan {
+    LockPlan { session: Some(name(session)), ..plan(exclusive) }
 }
 
 /// The bytes of a document file.

@@ -3,7 +3,7 @@
 //! `root` making and recognising a root; `rows` locks, reading and single commits; `commits` several files in
 //! one commit; `crash` what a dead process leaves, made by killing one; `inject` the same and errors, at every
 //! system call; `reports` reports and evidence; `runs` the checkpoints of runs, and `runs_crash` what a dead process
-//! leaves of them.
+//! leaves of them; `sessions` the records of sessions, and what a dead process leaves of them.
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,
@@ -20,3 +20,4 @@ mod root;
 mod rows;
 mod runs;
 mod runs_crash;
+mod sessions;

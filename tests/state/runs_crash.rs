@@ -33,7 +33,7 @@ fn changes(epoch: u64) -> Writes {
         rows: vec![marked("new", epoch), marked("old", epoch)],
         run: Some(run("ws", "r", epoch)),
         receipts: vec![receipt("old")],
-        report: None,
+        ..Writes::default()
     }
 }
 

@@ -1,0 +1,61 @@
+//! Whether the arguments are a call of `hook AGENT`, also where they are wrong in every other respect: such a call
+//! must never end with an exit status that the agent reads as "block".
+
+use std::ffi::OsString;
+
+use crate::dialect::Agent;
+use crate::supervisor::HookCall;
+
+/// The words after `hook` that are for people.
+const FOR_PEOPLE: [&str; 4] = ["install", "uninstall", "doctor", "help"];
+/// The global options that take a value.
+const WITH_VALUE: [&str; 5] = ["--root", "--format", "--print", "--lock-wait", "--request-id"];
+
+/// The hook call that these arguments make, if they make one.
+pub fn hook_call(args: &[OsString]) -> Option<HookCall> {
+    let words: Vec<&str> = args.iter().skip(1).map(|arg| arg.to_str().unwrap_or_default()).collect();
+    let mut rest = words.as_slice();
+    let command = loop {
+        let (first, after) = rest.split_first()?;
+        rest = after;
+        if WITH_VALUE.contains(first) {
+            rest = rest.get(1..).unwrap_or_default();
+        } else if !first.starts_with('-') {
+            break *first;
+        }
+    };
+    if command != "hook" || words.iter().any(|word| matches!(*word, "--help" | "-h")) {
+        return None;
+    }
+    let agent = rest.iter().find(|word| !word.starts_with('-')).copied().unwrap_or_default();
+    if FOR_PEOPLE.contains(&agent) {
+        return None;
+    }
+    let known = |name: &str| Agent::ALL.into_iter().find(|agent| agent.as_str() == name);
+    let named = known(agent).or_else(|| rest.iter().find_map(|word| known(word)));
+    Some(HookCall { agent: named })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn call(line: &str) -> Option<HookCall> {
+        hook_call(&line.split(' ').map(OsString::from).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn a_hook_call_is_told_from_every_other_also_when_it_is_wrong() {
+        let of = |agent| Some(HookCall { agent });
+        assert_eq!(call("lychgate hook claude"), of(Some(Agent::Claude)));
+        assert_eq!(call("lychgate --root /r hook gemini --guard"), of(Some(Agent::Gemini)));
+        assert_eq!(call("lychgate --root hook hook codex --no-such-option"), of(Some(Agent::Codex)));
+        assert_eq!(call("lychgate hook --bogus qwen"), of(Some(Agent::Qwen)));
+        assert_eq!(call("lychgate hook"), of(None));
+        assert_eq!(call("lychgate hook emacs"), of(None));
+        assert_eq!(call("lychgate --json hook"), of(None));
+        for other in ["lychgate hook install claude", "lychgate hook claude --help", "lychgate stop hook", "lychgate"] {
+            assert_eq!(call(other), None, "{other}");
+        }
+    }
+}

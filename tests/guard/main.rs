@@ -1,0 +1,5 @@
+//! The rules of the continuation guard, asked one call after the other without a disk.
+#![allow(missing_docs, reason = "a test says what it does by its name")]
+
+mod desk;
+mod order;
