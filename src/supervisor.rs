@@ -49,10 +49,13 @@ pub fn run(call: HookCall, args: &[OsString], started_ms: u64) -> ExitCode {
         Some(input) => work(args, input, started_ms, deadline),
         None => Outcome {
             stdout: Vec::new(),
-            complaint: Some("standard input was not closed in time, so the event was not looked at".to_owned()),
+            complaint: Some(
+                "standard input was not closed in time, so the event was not looked at".to_owned(),
+            ),
         },
     };
-    let nothing = call.agent.map(|agent| crate::dialect::print(agent, None, &Reply::Nothing)).unwrap_or_default();
+    let nothing =
+        call.agent.map(|agent| crate::dialect::print(agent, None, &Reply::Nothing)).unwrap_or_default();
     let stdout = if is_one_object(&outcome.stdout) { outcome.stdout } else { nothing.into_bytes() };
     // Gemini reads standard error where standard output is empty. It never is for Gemini, which gets an object.
     if let Some(complaint) = outcome.complaint {

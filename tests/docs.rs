@@ -175,7 +175,9 @@ fn no_page_is_unfinished_or_sends_readers_to_a_registry() {
 #[test]
 fn every_rule_hazard_and_decision_is_there_once() {
     let text = read("docs/RULES.md");
-    for (kind, prefix, last) in [("Rule", "", 106), ("Hazard", "H", 15), ("Decision", "", 19), ("Rule", "O", 73)] {
+    for (kind, prefix, last) in
+        [("Rule", "", 106), ("Hazard", "H", 15), ("Decision", "", 19), ("Rule", "O", 73)]
+    {
         let opening = format!("- **{kind} ");
         let found: Vec<&str> = text
             .lines()

@@ -54,7 +54,9 @@ mod tests {
         assert_eq!(call("lychgate hook"), of(None));
         assert_eq!(call("lychgate hook emacs"), of(None));
         assert_eq!(call("lychgate --json hook"), of(None));
-        for other in ["lychgate hook install claude", "lychgate hook claude --help", "lychgate stop hook", "lychgate"] {
+        for other in
+            ["lychgate hook install claude", "lychgate hook claude --help", "lychgate stop hook", "lychgate"]
+        {
             assert_eq!(call(other), None, "{other}");
         }
     }

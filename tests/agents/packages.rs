@@ -3,10 +3,11 @@
 //! `LYCHGATE_AGENTS` says: nothing: what is installed is driven, the rest is skipped and says so; `require`: a skip
 //! is a failure; `install`: what is missing is installed first, and a skip is a failure.
 
+use std::collections::BTreeSet;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock};
 
 use crate::agents::Agent;
 
@@ -57,7 +58,10 @@ pub(crate) fn can_drive(agent: Agent) -> bool {
     }
     let Err(why) = program(agent) else { return true };
     assert!(wish.is_empty(), "LYCHGATE_AGENTS={wish}, and {why}");
-    say(&format!("agents: {} is not driven here: {why}", agent.name()));
+    static SAID: Mutex<BTreeSet<&str>> = Mutex::new(BTreeSet::new());
+    if SAID.lock().unwrap().insert(agent.name()) {
+        say(&format!("agents: {} is not driven here: {why}", agent.name()));
+    }
     false
 }
 
@@ -75,7 +79,8 @@ fn install() {
 
 /// A line on standard error that is seen although the test passes.
 pub(crate) fn say(text: &str) {
-    drop(writeln!(std::io::stderr(), "{text}"));
+    // The test runner leaves its lines open while a test runs.
+    drop(writeln!(std::io::stderr(), "\n{text}"));
 }
 
 /// A path below `folder` that fits the pattern, whose parts may be `*` or end with one.

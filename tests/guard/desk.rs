@@ -2,7 +2,8 @@
 
 use lychgate::protocol::codes::Code;
 use lychgate::protocol::guard::request::{
-    Claim, Drain, EndTurn, External, HookPrompt, HookStop, Open, PromptName, Request, Say, Submit, TICKET_MS, TodoList,
+    Claim, Drain, EndTurn, External, HookPrompt, HookStop, Open, PromptName, Request, Say, Submit, TICKET_MS,
+    TodoList,
 };
 use lychgate::protocol::guard::session::{BootTime, MessageKind, PromptEnd, PromptKind, Session, TicketEnd};
 use lychgate::protocol::guard::{Done, Moment, judge};
@@ -213,7 +214,14 @@ impl Desk {
 
 /// A claim for no prompt.
 pub fn automatic() -> Claim {
-    Claim { prompt: None, for_ms: TICKET_MS, process: None, attempt: None, chain: None, woken_by_cancelled: false }
+    Claim {
+        prompt: None,
+        for_ms: TICKET_MS,
+        process: None,
+        attempt: None,
+        chain: None,
+        woken_by_cancelled: false,
+    }
 }
 
 /// The name of a prompt.

@@ -8,8 +8,8 @@ use super::Answered;
 use super::chain::{Cause, Decision};
 use super::request::Claim;
 use super::session::{
-    BUDGET, ENDED_MAX, EndedTicket, Message, MessageKind, PromptState, SessionState, Ticket, TicketEnd, UNSENT_MAX,
-    Void, Wait,
+    BUDGET, ENDED_MAX, EndedTicket, Message, MessageKind, PromptState, SessionState, Ticket, TicketEnd,
+    UNSENT_MAX, Void, Wait,
 };
 use super::work::{Work, refused, said};
 use crate::protocol::codes::Code;
@@ -56,7 +56,9 @@ impl Work<'_> {
         {
             let queued = queued.prompt_id.clone();
             if self.session.released.contains(owner.as_str()) {
-                let why = format!("the prompt that {owner} had yielded to is gone, and a ticket of it is still open");
+                let why = format!(
+                    "the prompt that {owner} had yielded to is gone, and a ticket of it is still open"
+                );
                 return self.unavailable(&No { reason: "released", why });
             }
             self.install_wait(owner);
@@ -96,7 +98,10 @@ impl Work<'_> {
             SessionState::Restoring => return no("restoring", "the session is being restored"),
         }
         if !session.guard {
-            return no("guard-off", "the guard is off for this session; it is turned on with `session open --guard`");
+            return no(
+                "guard-off",
+                "the guard is off for this session; it is turned on with `session open --guard`",
+            );
         }
         if session.without_queue {
             return Ok(None);
@@ -118,9 +123,10 @@ impl Work<'_> {
                 format!("prompt {} is {}, not running", prompt.prompt_id, prompt.state.as_str()),
             ),
             None => match session.ended_prompt(name) {
-                Some(ended) => {
-                    no("not-the-owner", format!("prompt {} has ended: {}", ended.prompt_id, ended.end.as_str()))
-                }
+                Some(ended) => no(
+                    "not-the-owner",
+                    format!("prompt {} has ended: {}", ended.prompt_id, ended.end.as_str()),
+                ),
                 None => no("not-the-owner", format!("no prompt `{}` was ever submitted here", name.0)),
             },
         }
@@ -144,7 +150,10 @@ impl Work<'_> {
             return no("relocating", format!("the session moves to `{}`", gate.to));
         }
         if let Some(question) = &session.question {
-            return no("waiting-for-person", format!("the agent waits for a person's answer since {}", question.at));
+            return no(
+                "waiting-for-person",
+                format!("the agent waits for a person's answer since {}", question.at),
+            );
         }
         if owner.is_some_and(|owner| session.released.contains(owner.as_str())) {
             return no("released", "the prompt it had yielded to is gone");
@@ -262,7 +271,9 @@ impl Work<'_> {
     /// Ends an open ticket: charges it, takes its guard text away, and forgets the tombstone of its owner with the
     /// owner's last ticket (O20).
     pub(super) fn close_ticket(&mut self, id: &TicketId, end: TicketEnd) {
-        let Some(index) = self.session.tickets.iter().position(|ticket| ticket.ticket_id == *id) else { return };
+        let Some(index) = self.session.tickets.iter().position(|ticket| ticket.ticket_id == *id) else {
+            return;
+        };
         let ticket = self.session.tickets.remove(index);
         self.session.kept.retain(|message| message.ticket_id.as_ref() != Some(id));
         if ticket.chain == self.session.chain.id {
@@ -368,7 +379,9 @@ impl Work<'_> {
             .session
             .tickets
             .iter()
-            .filter(|ticket| ticket.deadline.is_over(self.moment.boot) || self.is_dead(ticket.process.as_ref()))
+            .filter(|ticket| {
+                ticket.deadline.is_over(self.moment.boot) || self.is_dead(ticket.process.as_ref())
+            })
             .map(|ticket| ticket.ticket_id.clone())
             .collect();
         for id in lapsed {

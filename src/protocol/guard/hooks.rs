@@ -8,8 +8,8 @@ use super::Answered;
 use super::chain::Cause;
 use super::request::{EndTurn, External, HookPrompt, HookStop, PromptName, Submit, TICKET_MS};
 use super::session::{
-    EventSeen, LastEvent, MessageKind, PromptEnd, PromptKind, PromptState, Question, Session, SessionState, TicketEnd,
-    Void,
+    EventSeen, LastEvent, MessageKind, PromptEnd, PromptKind, PromptState, Question, Session, SessionState,
+    TicketEnd, Void,
 };
 use super::turn::allow;
 use super::work::{Work, said};
@@ -67,7 +67,12 @@ impl Work<'_> {
                 id
             }
             None => self.add_prompt(
-                &Submit { alias: request.alias.clone(), kind: PromptKind::Ordinary, text: None, process: None },
+                &Submit {
+                    alias: request.alias.clone(),
+                    kind: PromptKind::Ordinary,
+                    text: None,
+                    process: None,
+                },
                 true,
             ),
         };
@@ -101,7 +106,8 @@ impl Work<'_> {
     /// Whether a text carries a ticket that was printed and has not come back yet. Each comes back once.
     fn comes_back(&mut self, ticket: Option<&TicketId>) -> bool {
         let Some(ticket) = ticket else { return false };
-        let ended = self.session.ended_tickets.iter_mut().find(|ended| ended.ticket_id == *ticket && ended.printed);
+        let ended =
+            self.session.ended_tickets.iter_mut().find(|ended| ended.ticket_id == *ticket && ended.printed);
         let Some(ended) = ended else { return false };
         ended.printed = false;
         self.log("continuation-returned", Some(ticket.as_str()), None);
@@ -120,7 +126,8 @@ impl Work<'_> {
         if is_repeat(self.session.last_stop.as_ref(), &request.digest, request.started_ms, self) {
             return allow("repeated-event", "this event was told before");
         }
-        self.session.last_stop = Some(LastEvent { digest: request.digest.clone(), at: self.moment.boot.clone() });
+        self.session.last_stop =
+            Some(LastEvent { digest: request.digest.clone(), at: self.moment.boot.clone() });
         self.arrived();
         let Some(running) = self.session.running() else {
             return self.without_prompt(request, "no-prompt", "no prompt is known to run");
@@ -146,7 +153,10 @@ impl Work<'_> {
 
     fn guarded_stop(&mut self, request: &HookStop) -> Answered {
         let chain = &self.session.chain;
-        if request.active == Some(true) && chain.attempts == 0 && chain.needs_inspection() && self.session.inbox.is_empty()
+        if request.active == Some(true)
+            && chain.attempts == 0
+            && chain.needs_inspection()
+            && self.session.inbox.is_empty()
         {
             // Somebody else's hook has forced this turn. Two that force turns would do so for ever.
             return match &request.external {
@@ -243,7 +253,12 @@ impl Work<'_> {
         if asked {
             let at = self.moment.call.now.clone();
             self.session.question = Some(Question { id: id.map(str::to_owned), at });
-        } else if self.session.question.as_ref().is_some_and(|open| open.id.as_deref() == id || open.id.is_none()) {
+        } else if self
+            .session
+            .question
+            .as_ref()
+            .is_some_and(|open| open.id.as_deref() == id || open.id.is_none())
+        {
             self.session.question = None;
         }
         noted("noted")
@@ -254,7 +269,8 @@ impl Work<'_> {
         let at = self.moment.call.now.clone();
         let events = &mut self.session.events;
         if events.len() < EVENTS_MAX || events.contains_key(event) {
-            let seen = events.entry(event.to_owned()).or_insert(EventSeen { count: 0, at: at.clone(), took_us });
+            let seen =
+                events.entry(event.to_owned()).or_insert(EventSeen { count: 0, at: at.clone(), took_us });
             seen.count += 1;
             seen.at = at;
             seen.took_us = took_us;

@@ -75,7 +75,8 @@ impl Work<'_> {
         if request.cwd.is_some() {
             self.session.cwd.clone_from(&request.cwd);
         }
-        let message = format!("session `{}` is open, generation {}", self.session.session_id, self.session.generation);
+        let message =
+            format!("session `{}` is open, generation {}", self.session.session_id, self.session.generation);
         said(Code::Opened, message, self.life_facts())
     }
 
@@ -161,7 +162,11 @@ impl Work<'_> {
         self.session.state = SessionState::Open;
         self.at_boundary();
         self.log("restored", None, None);
-        said(Code::Restored, format!("session `{}` is open again", self.session.session_id), self.life_facts())
+        said(
+            Code::Restored,
+            format!("session `{}` is open again", self.session.session_id),
+            self.life_facts(),
+        )
     }
 
     /// `session plan on|off` (O44).
@@ -185,7 +190,9 @@ impl Work<'_> {
         }
         self.suspend(Cause::Asked, Some(note));
         let facts = match &self.session.chain.suspended {
-            Some(s) => crate::facts! { "cause": s.cause.as_str(), "note": s.note, "since": s.at, "seq": s.seq },
+            Some(s) => {
+                crate::facts! { "cause": s.cause.as_str(), "note": s.note, "since": s.at, "seq": s.seq }
+            }
             None => Facts::new(),
         };
         said(Code::Suspended, "nothing automatic goes on until an ordinary prompt runs", facts)

@@ -14,12 +14,12 @@ mod prompts;
 pub mod queues;
 pub mod request;
 pub mod session;
+#[cfg(test)]
+pub(crate) mod testing;
 mod texts;
 mod todos;
 pub mod told;
 mod turn;
-#[cfg(test)]
-pub(crate) mod testing;
 mod work;
 mod zstub;
 
@@ -63,7 +63,9 @@ pub fn judge(session: Option<&Session>, name: &Name, requests: &[Request], momen
     let known = match (session, requests.first()) {
         (Some(session), _) => session.clone(),
         (None, Some(Request::Open(open))) => Session::new(name, open, &moment.call.now),
-        (None, first) => return Done { session: None, answer: Err(Box::new(unknown(name, first))), authorises: false },
+        (None, first) => {
+            return Done { session: None, answer: Err(Box::new(unknown(name, first))), authorises: false };
+        }
     };
     let is_new = session.is_none();
     let mut work = Work { session: known, moment, authorises: false };

@@ -4,7 +4,8 @@ use super::Answered;
 use super::chain::{Cause, Chain};
 use super::request::{PromptName, Submit};
 use super::session::{
-    ENDED_MAX, EndedPrompt, PROMPTS_MAX, Prompt, PromptEnd, PromptKind, PromptState, Session, SessionState, Void,
+    ENDED_MAX, EndedPrompt, PROMPTS_MAX, Prompt, PromptEnd, PromptKind, PromptState, Session, SessionState,
+    Void,
 };
 use super::work::{Work, refused, said};
 use crate::protocol::codes::Code;
@@ -95,9 +96,9 @@ impl Work<'_> {
             self.session.session_id
         );
         Err(Box::new(
-            Refusal::new(Code::QueueFull, message)
-                .fact("limit", TEXT_BYTES_MAX)
-                .hint("acknowledge what has arrived (`drain --ack`, `notify ack`, `gaps --ack`) and try again"),
+            Refusal::new(Code::QueueFull, message).fact("limit", TEXT_BYTES_MAX).hint(
+                "acknowledge what has arrived (`drain --ack`, `notify ack`, `gaps --ack`) and try again",
+            ),
         ))
     }
 
@@ -286,7 +287,8 @@ impl Work<'_> {
             PromptState::Removed => return refused(removed(&prompt)),
             PromptState::Queued if matches!(end, PromptEnd::Completed | PromptEnd::Failed) => {
                 let message = format!("prompt {} waits in the queue and never ran", prompt.prompt_id);
-                let hint = format!("take it out instead: lychgate prompt remove SESSION {}", prompt.prompt_id);
+                let hint =
+                    format!("take it out instead: lychgate prompt remove SESSION {}", prompt.prompt_id);
                 return refused(Refusal::new(Code::PromptNotRunning, message).hint(hint));
             }
             PromptState::Queued => {
@@ -369,10 +371,19 @@ impl Work<'_> {
     }
 
     fn drop_prompt(&mut self, id: &PromptId, end: PromptEnd) {
-        let Some(index) = self.session.prompts.iter().position(|prompt| prompt.prompt_id == *id) else { return };
+        let Some(index) = self.session.prompts.iter().position(|prompt| prompt.prompt_id == *id) else {
+            return;
+        };
         let prompt = self.session.prompts.remove(index);
         let (at, seq) = (self.moment.call.now.clone(), self.next_seq());
-        let ended = EndedPrompt { prompt_id: prompt.prompt_id, alias: prompt.alias, end, at, seq, extra: Extra::new() };
+        let ended = EndedPrompt {
+            prompt_id: prompt.prompt_id,
+            alias: prompt.alias,
+            end,
+            at,
+            seq,
+            extra: Extra::new(),
+        };
         self.session.ended_prompts.push(ended);
         let surplus = self.session.ended_prompts.len().saturating_sub(ENDED_MAX);
         self.session.ended_prompts.drain(..surplus);
@@ -397,7 +408,10 @@ impl Work<'_> {
             )
             .fact("removed", false)
             .fact("reason", "not-found")
-            .hint(format!("lychgate inspect --session {} shows them", shell(self.session.session_id.as_str()))),
+            .hint(format!(
+                "lychgate inspect --session {} shows them",
+                shell(self.session.session_id.as_str())
+            )),
         }))
     }
 }

@@ -36,7 +36,9 @@ impl Work<'_> {
                     item.done = done;
                 }
             }
-            (None, Some(done)) if todos.len() < TODOS_MAX => todos.push(TodoItem { id: change.id.clone(), done }),
+            (None, Some(done)) if todos.len() < TODOS_MAX => {
+                todos.push(TodoItem { id: change.id.clone(), done })
+            }
             (None, _) => {}
         }
         self.count()

@@ -39,7 +39,11 @@ pub fn would_claim(session: &Session, moment: &Moment<'_>) -> (Option<WouldClaim
         };
         let done = judge(Some(session), &session.session_id, &[Request::Claim(claim)], moment);
         match done.answer {
-            Ok(said) => WouldClaim { code: said.code.as_str(), reason: None, why: "nothing stands in the way".to_owned() },
+            Ok(said) => WouldClaim {
+                code: said.code.as_str(),
+                reason: None,
+                why: "nothing stands in the way".to_owned(),
+            },
             Err(refusal) => WouldClaim {
                 code: refusal.code.as_str(),
                 reason: refusal.facts.get("reason").and_then(Value::as_str).map(str::to_owned),
@@ -57,8 +61,12 @@ pub fn obstacles(session: &Session) -> Vec<(String, String)> {
     let mut tell = |what: String, lifts: &str| found.push((what, lifts.to_owned()));
     match session.state {
         SessionState::Open => {}
-        SessionState::Closed => tell("the session is closed".to_owned(), "`session open` begins another generation"),
-        SessionState::Restoring => tell("the session is being restored".to_owned(), "`session restore --end`"),
+        SessionState::Closed => {
+            tell("the session is closed".to_owned(), "`session open` begins another generation")
+        }
+        SessionState::Restoring => {
+            tell("the session is being restored".to_owned(), "`session restore --end`")
+        }
     }
     if !session.guard {
         tell("the guard is off".to_owned(), "`session open --guard`, or hooks installed with `--guard`");
@@ -84,10 +92,16 @@ pub fn obstacles(session: &Session) -> Vec<(String, String)> {
         );
     }
     if let Some(gate) = &session.gate {
-        tell(format!("the session moves to `{}` since {}", gate.to, gate.at), "`session relocate --commit` or `--abort`");
+        tell(
+            format!("the session moves to `{}` since {}", gate.to, gate.at),
+            "`session relocate --commit` or `--abort`",
+        );
     }
     if let Some(question) = &session.question {
-        tell(format!("the agent waits for a person's answer since {}", question.at), "the answer, or a new prompt");
+        tell(
+            format!("the agent waits for a person's answer since {}", question.at),
+            "the answer, or a new prompt",
+        );
     }
     if session.has_related_background() {
         tell("related work is still running in the background".to_owned(), "its end (`background TASK end`)");
@@ -95,7 +109,10 @@ pub fn obstacles(session: &Session) -> Vec<(String, String)> {
     let open = session.tickets.iter().filter(|ticket| ticket.chain == chain.id).count();
     if chain.attempts as usize + open >= BUDGET as usize {
         tell(
-            format!("{} of {BUDGET} continuations are charged, and {open} ticket(s) are open", chain.attempts),
+            format!(
+                "{} of {BUDGET} continuations are charged, and {open} ticket(s) are open",
+                chain.attempts
+            ),
             "what the person types: in the middle of the turn, or as a new prompt",
         );
     }

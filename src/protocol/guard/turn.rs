@@ -44,7 +44,9 @@ impl Work<'_> {
 
     pub(super) fn is_running(&self, name: &PromptName) -> bool {
         let running = self.session.running();
-        running.is_some_and(|running| self.session.prompt(name).is_some_and(|named| named.prompt_id == running.prompt_id))
+        running.is_some_and(|running| {
+            self.session.prompt(name).is_some_and(|named| named.prompt_id == running.prompt_id)
+        })
     }
 
     /// What a person typed goes before everything else, and a person's queued prompt before every continuation.
@@ -67,7 +69,11 @@ impl Work<'_> {
             let text: Vec<&str> = parts.iter().map(|message| message.text.as_str()).collect();
             let mut facts = crate::facts! { "decision": "user-input", "text": text.join("\n\n") };
             facts.extend(self.taken(&parts));
-            return Some(said(Code::UserInput, format!("{} text(s) of the person come first", parts.len()), facts));
+            return Some(said(
+                Code::UserInput,
+                format!("{} text(s) of the person come first", parts.len()),
+                facts,
+            ));
         }
         None
     }
@@ -91,7 +97,12 @@ impl Work<'_> {
         }
     }
 
-    fn decide_stop(&mut self, owner: Option<PromptId>, request: &EndTurn, external: Option<&str>) -> Answered {
+    fn decide_stop(
+        &mut self,
+        owner: Option<PromptId>,
+        request: &EndTurn,
+        external: Option<&str>,
+    ) -> Answered {
         match self.decide() {
             Decision::Inactive => match external {
                 Some(reason) => external_only(reason, Facts::new()),
@@ -113,7 +124,9 @@ impl Work<'_> {
                 self.suspend(Cause::Exhausted, None);
                 match external {
                     Some(reason) => external_only(reason, crate::facts! { "exhausted": true }),
-                    None => said(Code::Exhausted, format!("{BUDGET} of {BUDGET} continuations are spent"), facts),
+                    None => {
+                        said(Code::Exhausted, format!("{BUDGET} of {BUDGET} continuations are spent"), facts)
+                    }
                 }
             }
             Decision::Continue(_) => self.continue_turn(owner, request, external),
@@ -129,7 +142,12 @@ impl Work<'_> {
         }
     }
 
-    fn continue_turn(&mut self, owner: Option<PromptId>, request: &EndTurn, external: Option<&str>) -> Answered {
+    fn continue_turn(
+        &mut self,
+        owner: Option<PromptId>,
+        request: &EndTurn,
+        external: Option<&str>,
+    ) -> Answered {
         let claim = Claim {
             prompt: None,
             for_ms: request.for_ms,
@@ -189,7 +207,9 @@ fn continuation(unfinished: u32, attempt: u32) -> String {
          If one of them cannot be done, say why and take it off the list."
     );
     if attempt >= BUDGET {
-        text.push_str(" This is the last automatic continuation: bring the list into its true state before you stop.");
+        text.push_str(
+            " This is the last automatic continuation: bring the list into its true state before you stop.",
+        );
     }
     text
 }

@@ -61,15 +61,15 @@ impl Work<'_> {
         }
         let (at, seq) = (self.moment.call.now.clone(), self.next_seq());
         let note_of = note.map(str::to_owned);
-        self.session.chain.suspended =
-            Some(Suspended { cause, note: note_of, at, seq, extra: Extra::new() });
+        self.session.chain.suspended = Some(Suspended { cause, note: note_of, at, seq, extra: Extra::new() });
         self.log("suspended", Some(cause.as_str()), note);
     }
 
     /// Counts a refusal of something automatic by its cause, so that a loop of refusals is seen.
     pub(crate) fn count_refusal(&mut self, cause: &str) {
         let at = self.moment.call.now.clone();
-        let refused = self.session.refused.entry(cause.to_owned()).or_insert(Refused { count: 0, at: at.clone() });
+        let refused =
+            self.session.refused.entry(cause.to_owned()).or_insert(Refused { count: 0, at: at.clone() });
         refused.count += 1;
         refused.at = at;
     }
