@@ -15,6 +15,7 @@ mod driven;
 mod http;
 mod model;
 mod packages;
+mod read;
 mod record;
 mod settings;
 mod stage;
