@@ -11,12 +11,14 @@
 )]
 
 mod agents;
+mod alike;
 mod driven;
 mod http;
 mod model;
 mod packages;
 mod read;
 mod record;
+mod replay;
 mod settings;
 mod stage;
 mod wire;

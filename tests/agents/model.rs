@@ -84,7 +84,7 @@ impl Gate {
 pub(crate) struct Asked {
     /// Whether it belongs to the conversation.
     pub(crate) main: bool,
-    /// Every text of its last message.
+    /// Every text after the model's last turn.
     pub(crate) newest: String,
 }
 

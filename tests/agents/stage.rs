@@ -100,7 +100,7 @@ impl Stage {
 
     /// Registers a hook for this event that only remembers what it is told, under this name.
     pub(crate) fn watch(&self, event: &'static str) {
-        self.hook(event, self.probe(event, None), 30);
+        self.hook(event, probe(self.folder.path(), event, None), 30);
     }
 
     /// Registers a hook for the agent's stops that answers with these shell scripts, one a call.
@@ -110,13 +110,8 @@ impl Stage {
         for (n, script) in scripts.iter().enumerate() {
             std::fs::write(answers.join(format!("{n:02}")), script).unwrap();
         }
-        self.hook(self.agent.stop_event(), self.probe(self.agent.stop_event(), Some(&answers)), seconds);
-    }
-
-    fn probe(&self, event: &str, answers: Option<&Path>) -> String {
-        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/agents/probe.sh");
-        let answers = answers.map(|path| format!(" '{}'", path.display())).unwrap_or_default();
-        format!("sh '{}' '{}' '{event}'{answers}", script.display(), self.folder.path().display())
+        let event = self.agent.stop_event();
+        self.hook(event, probe(self.folder.path(), event, Some(&answers)), seconds);
     }
 
     /// What the hooks have been told so far, in the order of their beginnings.
@@ -226,6 +221,13 @@ impl Stage {
             }
         }
     }
+}
+
+/// The command of a hook that remembers in `folder` what it is told, and answers with the scripts in `answers`.
+pub(crate) fn probe(folder: &Path, event: &str, answers: Option<&Path>) -> String {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/agents/probe.sh");
+    let answers = answers.map(|path| format!(" '{}'", path.display())).unwrap_or_default();
+    format!("sh '{}' '{}' '{event}'{answers}", script.display(), folder.display())
 }
 
 impl Drop for Stage {

@@ -43,15 +43,21 @@ impl Wire {
         names
     }
 
-    /// Every text of the last message of a request.
+    /// Every text that a request has after the model's last turn.
     pub(crate) fn newest(self, body: &Value) -> String {
         let messages = match self {
             Self::Messages | Self::Completions => &body["messages"],
             Self::Responses => &body["input"],
             Self::Generate => &body["contents"],
         };
+        let by_model = |message: &&Value| {
+            ["assistant", "model"].iter().any(|role| message["role"] == *role)
+                || message["type"] == "function_call"
+        };
+        let messages = list(messages);
+        let old = messages.iter().rposition(|message| by_model(&message)).map_or(0, |last| last + 1);
         let mut texts = Vec::new();
-        collect_texts(list(messages).last().unwrap_or(&Value::Null), &mut texts);
+        messages[old..].iter().for_each(|message| collect_texts(message, &mut texts));
         texts.join("\n")
     }
 
