@@ -8,8 +8,14 @@
     reason = "the comments on the fields are the help texts, where backticks would show"
 )]
 mod attempt;
+#[allow(
+    clippy::doc_markdown,
+    reason = "the comments on the fields are the help texts, where backticks would show"
+)]
+mod guard;
 mod help;
 mod hook_call;
+mod turn;
 mod values;
 mod workflow;
 
@@ -26,6 +32,13 @@ pub use attempt::{
     ReserveArgs, RotateArgs, SettleArgs, StopArgs, TokenArgs,
 };
 pub use hook_call::hook_call;
+pub use guard::{
+    ClaimArgs, DrainArgs, Lifetime, MoveStep, OnOff, PromptAct, PromptArgs, ReleaseArgs, RelocateArgs, SayArgs,
+    SessionAct, SessionArgs, WokenBy,
+};
+pub use turn::{
+    BackgroundAct, BackgroundArgs, CronArgs, EndTurnArgs, GapsArgs, NotifyArgs, Outer, QueueAct, TodoArgs,
+};
 pub use values::{CleanupArg, Cleanups, DURATION_MAX, Input, ReceiptCopies};
 
 pub use workflow::{StepArgs, StepCheckpointArgs, StepEnd, WaitArgs};
@@ -123,10 +136,47 @@ pub enum Command {
     /// Take over the tasks of a root of the application xum
     #[command(long_about = help::IMPORT, after_help = help::IMPORT_AFTER)]
     Import(ImportArgs),
+    /// Open, close, suspend or move a session
+    #[command(long_about = help::SESSION, after_help = help::SESSION_AFTER)]
+    Session(SessionArgs),
+    /// Keep the queue of a session's prompts
+    #[command(long_about = help::PROMPT, after_help = help::PROMPT_AFTER)]
+    Prompt(PromptArgs),
+    /// Ask whether the agent may go on by itself now
+    #[command(long_about = help::CLAIM, after_help = help::CLAIM_AFTER)]
+    #[command(mut_arg("lifetime", |arg| arg.help("Count the ticket as sent after this long, if nothing is heard of it: 500ms, 2s or 5m [default: 1m]")))]
+    Claim(ClaimArgs),
+    /// Say that the queued prompt which a prompt yielded to is gone
+    #[command(long_about = help::RELEASE, after_help = help::RELEASE_AFTER)]
+    Release(ReleaseArgs),
+    /// Keep what a person typed in the middle of a turn
+    #[command(long_about = help::SAY, after_help = help::SAY_AFTER)]
+    Say(SayArgs),
+    /// Take what was typed in the middle of a turn
+    #[command(long_about = help::DRAIN, after_help = help::DRAIN_AFTER)]
+    Drain(DrainArgs),
+    /// Tell the main agent's to-do list
+    #[command(long_about = help::TODO, after_help = help::TODO_AFTER)]
+    Todo(TodoArgs),
+    /// Ask what happens at the end of a turn
+    #[command(long_about = help::END_TURN, after_help = help::END_TURN_AFTER)]
+    EndTurn(EndTurnArgs),
+    /// Tell what lives in the background
+    #[command(long_about = help::BACKGROUND, after_help = help::BACKGROUND_AFTER)]
+    Background(BackgroundArgs),
+    /// Queue a background result, or take the next one
+    #[command(long_about = help::NOTIFY, after_help = help::NOTIFY_AFTER)]
+    Notify(NotifyArgs),
+    /// Queue a timer that has fired, or take the next one
+    #[command(long_about = help::CRON, after_help = help::CRON_AFTER)]
+    Cron(CronArgs),
+    /// Show what had no place in a queue
+    #[command(long_about = help::GAPS, after_help = help::GAPS_AFTER)]
+    Gaps(GapsArgs),
 }
 
 /// The commands' names, in the order of the help.
-pub const COMMAND_NAMES: [&str; 12] = [
+pub const COMMAND_NAMES: [&str; 24] = [
     "reserve",
     "rotate",
     "admit",
@@ -139,6 +189,18 @@ pub const COMMAND_NAMES: [&str; 12] = [
     "wait",
     "recover",
     "import",
+    "session",
+    "prompt",
+    "claim",
+    "release",
+    "say",
+    "drain",
+    "todo",
+    "end-turn",
+    "background",
+    "notify",
+    "cron",
+    "gaps",
 ];
 
 impl Command {
@@ -157,6 +219,18 @@ impl Command {
             Self::Wait(_) => "wait",
             Self::Recover(_) => "recover",
             Self::Import(_) => "import",
+            Self::Session(_) => "session",
+            Self::Prompt(_) => "prompt",
+            Self::Claim(_) => "claim",
+            Self::Release(_) => "release",
+            Self::Say(_) => "say",
+            Self::Drain(_) => "drain",
+            Self::Todo(_) => "todo",
+            Self::EndTurn(_) => "end-turn",
+            Self::Background(_) => "background",
+            Self::Notify(_) => "notify",
+            Self::Cron(_) => "cron",
+            Self::Gaps(_) => "gaps",
         }
     }
 }
@@ -175,6 +249,7 @@ pub fn parse(args: &[OsString]) -> Result<Cli, clap::Error> {
     let cli = Cli::try_parse_from(args)?;
     check_global(&cli.global)?;
     check_tasks(&cli.command)?;
+    check_acts(&cli.command)?;
     Ok(cli)
 }
 
@@ -214,6 +289,17 @@ fn check_tasks(command: &Command) -> Result<(), clap::Error> {
         )),
         _ => Ok(()),
     }
+}
+
+/// Options that belong to one of the acts of a command only.
+fn check_acts(command: &Command) -> Result<(), clap::Error> {
+    let contradiction = match command {
+        Command::Background(args) => args.contradiction(),
+        Command::Notify(args) => args.contradiction(),
+        Command::Cron(args) => args.contradiction(),
+        _ => None,
+    };
+    contradiction.map_or(Ok(()), |what| Err(wrong(ErrorKind::ArgumentConflict, what)))
 }
 
 fn wrong(kind: ErrorKind, message: String) -> clap::Error {

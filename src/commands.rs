@@ -5,6 +5,7 @@ mod claim_retire;
 mod context;
 mod evidence;
 mod failure;
+mod guard;
 mod handout;
 mod import;
 mod input;
@@ -68,6 +69,18 @@ fn dispatch(context: &Context, command: &Command, style: &Style) -> Result<Answe
         Command::Inspect(args) => inspect::run(context, args, style),
         Command::Recover(args) => recover::run(context, args),
         Command::Import(args) => import::run(context, args),
+        Command::Session(args) => guard::session(context, args),
+        Command::Prompt(args) => guard::prompt(context, args),
+        Command::Claim(args) => guard::claim(context, args),
+        Command::Release(args) => guard::release(context, args),
+        Command::Say(args) => guard::say(context, args),
+        Command::Drain(args) => guard::drain(context, args),
+        Command::Todo(args) => guard::todo(context, args),
+        Command::EndTurn(args) => guard::end_turn(context, args),
+        Command::Background(args) => guard::background(context, args),
+        Command::Notify(args) => guard::notify(context, args),
+        Command::Cron(args) => guard::cron(context, args),
+        Command::Gaps(args) => guard::gaps(context, args),
     }
 }
 

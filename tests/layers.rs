@@ -68,36 +68,65 @@ fn forbid(layer: &str, words: &[&str], why: &str) {
 
 #[test]
 fn the_protocol_uses_nothing_but_itself() {
-    let others =
-        ["crate::state", "crate::commands", "crate::answer", "crate::cli", "crate::seam", "crate::stdio"];
+    let others = [
+        "crate::state",
+        "crate::commands",
+        "crate::answer",
+        "crate::cli",
+        "crate::dialect",
+        "crate::seam",
+        "crate::stdio",
+    ];
     forbid("src/protocol", &others, "the rules know no other layer");
 }
 
 #[test]
-fn the_protocol_touches_no_file_clock_randomness_or_environment() {
-    let world = [
-        "std::fs",
-        "fs_err",
-        "std::env",
-        "std::process",
-        "std::time",
-        "std::net",
-        "std::thread",
-        "std::io",
-        "rustix",
-        "getrandom",
-        "jiff",
-        "tempfile",
-        "rand::",
-        "println!",
-        "eprintln!",
+fn the_dialects_use_nothing_but_themselves() {
+    let others = [
+        "crate::protocol",
+        "crate::state",
+        "crate::commands",
+        "crate::answer",
+        "crate::cli",
+        "crate::seam",
+        "crate::stdio",
     ];
-    forbid("src/protocol", &world, "the rules are pure");
+    forbid("src/dialect", &others, "an agent's words are translated without knowing what they lead to");
+}
+
+/// What a pure layer never touches.
+const WORLD: [&str; 15] = [
+    "std::fs",
+    "fs_err",
+    "std::env",
+    "std::process",
+    "std::time",
+    "std::net",
+    "std::thread",
+    "std::io",
+    "rustix",
+    "getrandom",
+    "jiff",
+    "tempfile",
+    "rand::",
+    "println!",
+    "eprintln!",
+];
+
+#[test]
+fn the_protocol_touches_no_file_clock_randomness_or_environment() {
+    forbid("src/protocol", &WORLD, "the rules are pure");
+}
+
+#[test]
+fn the_dialects_touch_no_file_clock_randomness_or_environment() {
+    forbid("src/dialect", &WORLD, "bytes in, an event out; an answer in, bytes out");
 }
 
 #[test]
 fn the_state_knows_no_command_and_no_answer() {
-    forbid("src/state", &["crate::commands", "crate::answer", "crate::cli"], "the store serves the commands");
+    let others = ["crate::commands", "crate::answer", "crate::cli", "crate::dialect"];
+    forbid("src/state", &others, "the store serves the commands");
 }
 
 #[test]

@@ -12,7 +12,8 @@
 //!   launcher that held the token keeps it, since its answer does not print it again. A refusal touches nothing.
 //! - `admit`, `settle` and `report` read the identity from the environment. They never unset it, and set task
 //!   and attempt only when they succeed: a refusal may name an attempt that is not the caller's.
-//! - `stop`, `inspect`, `claim-retire`, `recover` and `import` are about somebody else and touch none of it.
+//! - `stop`, `inspect`, `claim-retire`, `recover`, `import` and the commands about sessions are about somebody
+//!   else and touch none of it.
 //!
 //! Variables are set, not exported: an agent started for one task must not inherit what the script last asked
 //! about another. Who wants that says so (`set -a`).
@@ -48,7 +49,7 @@ const IDENTITY: [(&str, &str); 4] = [
 ];
 
 /// The fields each command exports besides.
-const OUTPUTS: [(&str, &str); 12] = [
+const OUTPUTS: [(&str, &str); 24] = [
     (
         "reserve",
         "taskStatus proven receiptEligible reason reasonCode outcome ownerAlive reportPath \
@@ -96,6 +97,34 @@ const OUTPUTS: [(&str, &str); 12] = [
     ("wait", "outcome reasonCode why taskStatus phase lateReports"),
     ("recover", "recoveredCount leftCount atWork"),
     ("import", "xumRoot dryRun leftCount problemsCount changedMeanwhile"),
+    (
+        "session",
+        "sessionId generation state guard cwd plan cause note since seq queuedPrompts keptTexts from to \
+         ownerPid blockersCount",
+    ),
+    (
+        "prompt",
+        "sessionId promptId alias state kind seq text marker end nextPromptId removed reason ticket leftMs \
+         limit pendingCount retryable to",
+    ),
+    (
+        "claim",
+        "sessionId claimed hasQueuedPrompt ticket promptId queuedPromptId reason attempt attempts maxAttempts \
+         chain generation seq end unfinishedCount",
+    ),
+    ("release", "sessionId released promptId openTickets"),
+    ("say", "sessionId id waiting limit"),
+    ("drain", "sessionId partsCount left hasQueuedPrompt suspended again acknowledged unknownCount"),
+    ("todo", "sessionId unfinishedCount armed reason"),
+    (
+        "end-turn",
+        "sessionId decision by text ticket promptId reason attempt maxAttempts chain generation seq \
+         unfinishedCount exhausted partsCount left hasQueuedPrompt storedCount",
+    ),
+    ("background", "sessionId markId related live"),
+    ("notify", "sessionId id kind status text related repeat queued began gapId omittedCount reason"),
+    ("cron", "sessionId id wakeup text related repeat queued began gapId omittedCount reason"),
+    ("gaps", "sessionId gapsCount acknowledged unknownCount"),
 ];
 
 /// Where a field lies that `inspect` tells as a part of something.
@@ -120,6 +149,9 @@ fn value_of(answer: &Answer, field: &str) -> Option<Value> {
         let (first, rest) = path.split_once('.')?;
         return answer.fields.get(first)?.get(rest).cloned();
     }
+    if field == "ticket" {
+        return answer.fields.get("ticketId").cloned();
+    }
     let list = answer.fields.get(field.strip_suffix("Count")?)?;
     Some(list.as_array()?.len().into())
 }
@@ -131,14 +163,20 @@ pub fn sh_fields(command: &str) -> impl Iterator<Item = &'static str> {
 }
 
 /// The variable of a field in [`OUTPUTS`].
-fn variable(field: &str) -> String {
+fn variable(command: &str, field: &str) -> String {
     match field {
         "sendId" => "LYCHGATE_SEND".to_owned(),
         "turnId" => "LYCHGATE_TURN".to_owned(),
         "cleanupId" => "LYCHGATE_CLEANUP".to_owned(),
+        "sessionId" => "LYCHGATE_SESSION".to_owned(),
+        "promptId" => "LYCHGATE_PROMPT".to_owned(),
+        "markId" => "LYCHGATE_MARK".to_owned(),
+        "gapId" => "LYCHGATE_GAP".to_owned(),
+        // `LYCHGATE_ATTEMPT` is who the next call speaks for.
+        "attempt" => "LYCHGATE_TICKET_ATTEMPT".to_owned(),
         "reasonCode" => "LYCHGATE_REASON".to_owned(),
-        // `reason` is a sentence; the stable word has the short name.
-        "reason" => "LYCHGATE_REASON_TEXT".to_owned(),
+        // Beside a `reasonCode` it is a sentence; the stable word has the short name.
+        "reason" if sh_fields(command).any(|field| field == "reasonCode") => "LYCHGATE_REASON_TEXT".to_owned(),
         _ => {
             let mut name = String::from("LYCHGATE_");
             for c in field.chars() {
@@ -176,7 +214,7 @@ pub(super) fn script(answer: &Answer) -> String {
     let outputs: Vec<&str> = sh_fields(answer.command).collect();
     let mut script = String::from("unset");
     let mut unset: Vec<String> = COMMON.iter().map(|name| (*name).to_owned()).collect();
-    unset.extend(outputs.iter().map(|field| variable(field)));
+    unset.extend(outputs.iter().map(|field| variable(answer.command, field)));
     if identity == Identity::Makes {
         unset.extend(IDENTITY.iter().map(|(_, name)| (*name).to_owned()));
     }
@@ -190,7 +228,7 @@ pub(super) fn script(answer: &Answer) -> String {
     set(&mut script, "LYCHGATE_CODE", answer.code.as_str());
     push_identity(&mut script, answer, identity);
     for field in outputs {
-        set_field(&mut script, &variable(field), value_of(answer, field).as_ref());
+        set_field(&mut script, &variable(answer.command, field), value_of(answer, field).as_ref());
     }
     set_field(&mut script, "LYCHGATE_ANSWER_TASK", answer.fields.get("taskId"));
     set_field(&mut script, "LYCHGATE_ANSWER_ATTEMPT", value_of(answer, "attemptId").as_ref());
@@ -335,7 +373,7 @@ mod tests {
     #[test]
     fn the_table_knows_every_command_and_no_two_fields_share_a_variable() {
         for command in crate::cli::COMMAND_NAMES {
-            let mut names: Vec<String> = sh_fields(command).map(variable).collect();
+            let mut names: Vec<String> = sh_fields(command).map(|field| variable(command, field)).collect();
             names.extend(
                 COMMON.iter().chain(IDENTITY.iter().map(|(_, name)| name)).map(|name| (*name).to_owned()),
             );

@@ -1,11 +1,15 @@
 //! The longer texts of `--help`: what a command does, when it refuses, and what its exit codes mean.
 
+mod guard;
+
+pub(super) use guard::*;
+
 pub(super) const TOP_ABOUT: &str = "Keep the books for people who run coding agents";
 
 pub(super) const TOP: &str = "\
 Keep the books for people who run coding agents
 
-Each call is one locked, atomic, durable transaction on a folder, and exits. It answers what harnesses get wrong after a crash, a Stop or a race: may this send start work for this sub-agent's attempt, and may a sub-agent that is gone be replaced.";
+Each call is one locked, atomic, durable transaction on a folder, and exits. It answers what harnesses get wrong after a crash, a Stop or a race: may this send start work for this sub-agent's attempt, may a sub-agent that is gone be replaced, and may the agent go on by itself while a person's prompt waits.";
 
 pub(super) const TOP_AFTER: &str = "\
 State:

@@ -64,7 +64,8 @@ fn the_examples_in_the_help_are_calls_that_are_understood() {
     let command = Cli::command();
     for verb in std::iter::once(&command).chain(command.get_subcommands()) {
         let text = verb.get_after_help().expect("an example").to_string();
-        let lines: Vec<&str> = text.lines().skip_while(|line| !line.starts_with("  lychgate")).collect();
+        let is_call = |line: &&str| line.starts_with("  lychgate") || line.starts_with("  echo ");
+        let lines: Vec<&str> = text.lines().skip_while(|line| !is_call(line)).collect();
         let example = lines.join(
             "
 ",

@@ -10,7 +10,10 @@ use clap::{ArgMatches, Args, FromArgMatches, ValueEnum, value_parser};
 
 use crate::protocol::classify::Outcome;
 use crate::protocol::codes::ReceiptSource;
-use crate::protocol::ids::{AttemptId, Name};
+use crate::protocol::guard::background::TaskKind;
+use crate::protocol::guard::request::PromptName;
+use crate::protocol::guard::session::{MessageKind, PromptEnd, PromptKind, TicketEnd};
+use crate::protocol::ids::{AttemptId, InvalidId, Name};
 use crate::protocol::rotation::{Expect, RotateAs};
 use crate::protocol::row::ClaimMode;
 use crate::protocol::settlement::Disposal;
@@ -74,6 +77,30 @@ pub(super) fn words(text: &str) -> Result<String, String> {
         return Ok(text.to_owned());
     }
     Err(format!("a text here is at most {WORDS_BYTES_MAX} bytes; longer ones belong into a report"))
+}
+
+/// Reads words for people that must say something.
+pub(super) fn some_words(text: &str) -> Result<String, String> {
+    if text.trim().is_empty() { Err("it says nothing".to_owned()) } else { words(text) }
+}
+
+/// The longest reason of an outer hook, in bytes. It is handed on to the agent.
+const REASON_BYTES_MAX: usize = 64 << 10;
+
+/// Reads the reason of an outer hook.
+pub(super) fn reason(text: &str) -> Result<String, String> {
+    if text.trim().is_empty() {
+        return Err("it says nothing, and an agent would take it for a broken hook".to_owned());
+    }
+    if text.len() > REASON_BYTES_MAX {
+        return Err(format!("a reason is at most {REASON_BYTES_MAX} bytes"));
+    }
+    Ok(text.to_owned())
+}
+
+/// Reads the name of a prompt: its id, or the host's name for it. An empty one is never "no prompt" (O4).
+pub(super) fn prompt_name(text: &str) -> Result<PromptName, InvalidId> {
+    Name::parse(text).map(|name| PromptName(name.into()))
 }
 
 /// Where a text comes from.
@@ -170,6 +197,51 @@ pub(super) fn receipt_source() -> impl TypedValueParser<Value = ReceiptSource> {
 pub(super) fn claim_mode() -> impl TypedValueParser<Value = ClaimMode> {
     let modes = [ClaimMode::NoReport, ClaimMode::RetireReported];
     one_of(modes.map(|mode| (PossibleValue::new(mode.as_str()), mode)))
+}
+
+/// How a prompt came to be.
+pub(super) fn prompt_kind() -> impl TypedValueParser<Value = PromptKind> {
+    let all = [
+        (PromptKind::Ordinary, "A person said something new: it lifts a suspension"),
+        (PromptKind::Retry, "The last prompt once more"),
+        (PromptKind::Continue, "Go on where it stopped"),
+    ];
+    one_of(all.map(|(kind, help)| (word(kind.as_str(), help), kind)))
+}
+
+/// How a prompt ended.
+pub(super) fn prompt_end() -> impl TypedValueParser<Value = PromptEnd> {
+    let all = [
+        (PromptEnd::Completed, "The agent was done with it"),
+        (PromptEnd::Failed, "The turn broke; a retry goes on"),
+        (PromptEnd::Aborted, "A person stopped it"),
+        (PromptEnd::Abandoned, "Nobody works on it any more"),
+    ];
+    one_of(all.map(|(end, help)| (word(end.as_str(), help), end)))
+}
+
+/// What became of a ticket.
+pub(super) fn ticket_end() -> impl TypedValueParser<Value = TicketEnd> {
+    let all = [
+        (TicketEnd::Sent, "The provider returned a stream: it is charged"),
+        (TicketEnd::Unsent, "Nothing was sent: it is free"),
+        (TicketEnd::FailedAfterStart, "The stream began and broke: it is charged"),
+    ];
+    one_of(all.map(|(end, help)| (word(end.as_str(), help), end)))
+}
+
+/// Who wrote a text. The guard's own texts are written by the guard.
+pub(super) fn message_kind() -> impl TypedValueParser<Value = MessageKind> {
+    one_of([
+        (word("user", "A person"), MessageKind::User),
+        (word("tool", "A tool"), MessageKind::Tool),
+        (word("hook", "An outer hook"), MessageKind::Hook),
+    ])
+}
+
+/// What lives in the background.
+pub(super) fn task_kind() -> impl TypedValueParser<Value = TaskKind> {
+    one_of(TaskKind::ALL.map(|kind| (PossibleValue::new(kind.as_str()), kind)))
 }
 
 /// One `--cleanup NAME [--owner-pid PID]` of a Stop.

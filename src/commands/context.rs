@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::cli::Global;
-use crate::protocol::ids::{AttemptId, CleanupId, InvalidId, Name, Nonce, RequestId, Timestamp};
+use crate::protocol::guard::session::BootTime;
+use crate::protocol::ids::{AttemptId, CleanupId, Fresh, InvalidId, Name, Nonce, RequestId, Timestamp};
 use crate::protocol::verdict::Call;
 use crate::state::{hex, process::Here};
 
@@ -142,6 +143,20 @@ impl Context {
         Call { command: self.command, request_id: self.request_id.clone(), now: self.now() }
     }
 
+    /// The boot clock, for deadlines. It never goes back, and goes on while the machine sleeps.
+    pub(crate) fn boot(&self) -> BootTime {
+        #[cfg(feature = "test-seams")]
+        if let Some(boot_id) = text_variable("LYCHGATE_TEST_BOOT_ID") {
+            return BootTime { boot_id: Some(boot_id), ms: clock::boot_ms() };
+        }
+        BootTime { boot_id: self.here.boot_id().map(str::to_owned), ms: clock::boot_ms() }
+    }
+
+    /// Digits for the ids that one call may mint.
+    pub(crate) fn fresh(&self) -> Result<Fresh, Failure> {
+        self.ids.fresh("", 8, Fresh::parse)
+    }
+
     pub(crate) fn fresh_attempt(&self) -> Result<AttemptId, Failure> {
         self.ids.fresh("att_", 8, AttemptId::parse)
     }
@@ -268,7 +283,9 @@ mod seeded {
 }
 
 mod clock {
-    //! The time, for people.
+    //! The time, for people; and the boot clock, for deadlines.
+
+    use rustix::time::{ClockId, clock_gettime};
 
     use crate::protocol::ids::Timestamp;
 
@@ -284,6 +301,22 @@ mod clock {
         let text = format!("{:.3}", jiff::Timestamp::now());
         // A formatted instant is well formed; the epoch stands in for the impossible.
         Timestamp::parse(&text).unwrap_or_else(|_| epoch())
+    }
+
+    #[cfg(target_os = "linux")]
+    const BOOT_CLOCK: ClockId = ClockId::Boottime;
+    #[cfg(not(target_os = "linux"))]
+    const BOOT_CLOCK: ClockId = ClockId::Monotonic;
+
+    /// Milliseconds since the machine was started.
+    pub(super) fn boot_ms() -> u64 {
+        #[cfg(feature = "test-seams")]
+        if let Some(fixed) = super::text_variable("LYCHGATE_TEST_BOOT_MS").and_then(|text| text.parse().ok()) {
+            return fixed;
+        }
+        let now = clock_gettime(BOOT_CLOCK);
+        let part = |number: i64| u64::try_from(number).unwrap_or_default();
+        part(now.tv_sec) * 1000 + part(now.tv_nsec) / 1_000_000
     }
 
     fn epoch() -> Timestamp {

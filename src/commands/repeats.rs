@@ -9,7 +9,7 @@ use crate::protocol::ids::{AttemptId, SendId};
 use crate::protocol::requests::RequestRecord;
 use crate::protocol::row::Extra;
 use crate::protocol::state::shell_word;
-use crate::protocol::verdict::{Refusal, Said};
+use crate::protocol::verdict::{Facts, Refusal, Said};
 use crate::state::hex;
 
 use super::context::Context;
@@ -86,19 +86,21 @@ pub(crate) fn record(context: &Context, digest: &str, said: &Said, grant: &Grant
 
 /// Answers a call from its record.
 pub(crate) fn repeated(context: &Context, keys: &Keys, record: &RequestRecord) -> Result<Answer, Failure> {
+    let mut answer = recalled(context, record)?;
+    let tokens_of = record.answer.get("tokensOf").and_then(Value::as_str);
+    if let Some(attempt) = tokens_of.and_then(|text| AttemptId::parse(text).ok()) {
+        add_tokens(&mut answer, keys, &attempt);
+    }
+    Ok(answer)
+}
+
+/// The same, of a call that never hands out a token.
+pub(crate) fn recalled(context: &Context, record: &RequestRecord) -> Result<Answer, Failure> {
     let text = |key: &str| record.answer.get(key).and_then(Value::as_str);
     let facts = record.answer.get("facts").and_then(Value::as_object).cloned().unwrap_or_default();
     let message = text("message").unwrap_or_default().to_owned();
     if record.authorised {
-        let fact = |key: &str| facts.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
-        let (task, turn) = (shell_word(&fact("taskId")), fact("turnId"));
-        let message = format!("this call was answered before, and that answer authorised turn {turn}, once");
-        let hint = format!(
-            "nobody may start on this answer; who knows that the turn never started may settle it: \
-             lychgate settle {task} --turn {turn}"
-        );
-        let refusal = Refusal { facts, ..Refusal::new(Code::AlreadyAdmitted, message) };
-        return Err(Failure::Refused(Box::new(refusal.hint(hint))));
+        return Err(Failure::Refused(Box::new(given_once(facts))));
     }
     let code = text("code").and_then(Code::parse).ok_or_else(|| {
         Failure::internal(format!("the remembered answer of {} has no known code", record.request_id))
@@ -106,10 +108,39 @@ pub(crate) fn repeated(context: &Context, keys: &Keys, record: &RequestRecord) -
     let mut answer = Answer::new(context.command, code, message);
     answer.fields = facts;
     answer.hint = text("hint").map(str::to_owned);
-    if let Some(attempt) = text("tokensOf").and_then(|text| AttemptId::parse(text).ok()) {
-        add_tokens(&mut answer, keys, &attempt);
-    }
     Ok(answer)
+}
+
+/// The repeat of an answer that authorised an act: the same ids, and nobody may act on them.
+fn given_once(mut facts: Facts) -> Refusal {
+    let fact = |key: &str| facts.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+    if facts.contains_key("turnId") {
+        let (task, turn) = (shell_word(&fact("taskId")), fact("turnId"));
+        let message = format!("this call was answered before, and that answer authorised turn {turn}, once");
+        let hint = format!(
+            "nobody may start on this answer; who knows that the turn never started may settle it: \
+             lychgate settle {task} --turn {turn}"
+        );
+        return Refusal { facts, ..Refusal::new(Code::AlreadyAdmitted, message) }.hint(hint);
+    }
+    let (session, ticket) = (shell_word(&fact("sessionId")), fact("ticket"));
+    let (what, hint) = if ticket.is_empty() {
+        let hint = "nobody may start a turn on this answer; it is offered again when its time is over";
+        (format!("handed out `{}`", fact("id")), hint.to_owned())
+    } else {
+        let hint = format!(
+            "nobody may send on this answer; who knows that nothing was sent may say so: \
+             lychgate claim {session} --ticket {ticket} --as unsent"
+        );
+        (format!("granted ticket {ticket}"), hint)
+    };
+    let message = format!("this call was answered before, and that answer {what}, once");
+    // What a caller would act on without looking at the code.
+    facts.retain(|key, _| !matches!(key.as_str(), "decision" | "by" | "text"));
+    if let Some(claimed) = facts.get_mut("claimed") {
+        *claimed = json!(false);
+    }
+    Refusal { facts, ..Refusal::new(Code::AlreadyGranted, message) }.hint(hint)
 }
 
 /// The refusal of a request id that was used for another call.

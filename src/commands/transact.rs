@@ -154,6 +154,13 @@ pub(crate) fn rewrite_run(context: &Context, transaction: &Transaction<'_>) -> R
     Ok(())
 }
 
+/// The same for a session.
+pub(crate) fn rewrite_session(context: &Context, transaction: &Transaction<'_>) -> Result<(), StateError> {
+    transaction.rewrite_session()?;
+    context.answers_change.set(true);
+    Ok(())
+}
+
 impl TaskCall<'_> {
     fn sight<'s>(&'s self, document: &'s Document, stopped_ancestor: Option<Name>) -> Sight<'s> {
         Sight {

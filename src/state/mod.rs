@@ -52,7 +52,7 @@ pub use document::{Document, RunDocument, SessionDocument};
 pub use error::{StateError, chain};
 pub use evidence::Evidence;
 pub use filesystem::Locality;
-pub use input::{INPUT_BYTES_MAX, read_input};
+pub use input::{INPUT_BYTES_MAX, TextInputError, read_input, read_text, real_folder};
 pub use lock::{LockPlan, LockWait};
 pub use names::{evidence_file, hex};
 pub use pending::{Pending, PendingFile, PendingRow};

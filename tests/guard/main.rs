@@ -1,5 +1,8 @@
 //! The rules of the continuation guard, asked one call after the other without a disk.
 #![allow(missing_docs, reason = "a test says what it does by its name")]
 
+mod chains;
 mod desk;
+
 mod order;
+mod sends;

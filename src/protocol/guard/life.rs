@@ -171,9 +171,7 @@ impl Work<'_> {
 
     /// `session plan on|off` (O44).
     pub(super) fn plan(&mut self, on: bool) -> Answered {
-        if self.session.state == SessionState::Closed {
-            self.refuse_unless_open()?;
-        }
+        self.must_not_be_over()?;
         self.session.plan = on;
         if on {
             self.suspend(Cause::Plan, None);
@@ -185,9 +183,7 @@ impl Work<'_> {
 
     /// `session suspend`: a person presses Stop. It is heard in every state but a closed one.
     pub(super) fn suspend_asked(&mut self, note: &str) -> Answered {
-        if self.session.state == SessionState::Closed {
-            self.refuse_unless_open()?;
-        }
+        self.must_not_be_over()?;
         self.suspend(Cause::Asked, Some(note));
         let facts = match &self.session.chain.suspended {
             Some(s) => {

@@ -12,16 +12,17 @@ mod hooks;
 mod life;
 mod prompts;
 pub mod queues;
+mod relocation;
 pub mod request;
 pub mod session;
 #[cfg(test)]
 pub(crate) mod testing;
 mod texts;
+pub mod todo;
 mod todos;
 pub mod told;
 mod turn;
 mod work;
-mod zstub;
 
 use crate::protocol::codes::Code;
 use crate::protocol::ids::{Fresh, Name};

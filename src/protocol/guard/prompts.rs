@@ -49,7 +49,7 @@ impl Session {
         let messages = self.inbox.iter().chain(&self.kept).map(|message| &message.text);
         let results = self.notifications.iter().filter_map(|item| item.text.as_ref());
         let timers = self.crons.iter().filter_map(|item| item.text.as_ref());
-        let left_out = self.gaps.iter().flat_map(|gap| &gap.texts);
+        let left_out = self.gaps.iter().flat_map(|gap| &gap.omitted).filter_map(|item| item.text.as_ref());
         prompts.chain(messages).chain(results).chain(timers).chain(left_out).map(String::len).sum()
     }
 }
@@ -60,10 +60,7 @@ impl Work<'_> {
         let id = &self.session.session_id;
         match self.session.state {
             SessionState::Open => Ok(()),
-            SessionState::Closed => Err(Box::new(
-                Refusal::new(Code::SessionOver, format!("session `{id}` is closed"))
-                    .hint(format!("open it again: lychgate session open {}", shell(id.as_str()))),
-            )),
+            SessionState::Closed => self.must_not_be_over(),
             SessionState::Restoring => Err(Box::new(
                 Refusal::new(Code::SessionRestoring, format!("session `{id}` is being restored"))
                     .hint("ask again when whoever restores it has said `session restore --end`"),

@@ -405,6 +405,8 @@ pub struct Gate {
     pub at: Timestamp,
     /// From when on it is given up.
     pub deadline: BootTime,
+    /// How long it is held after its caller was heard of.
+    pub lease_ms: u64,
     /// Who moves it, if it was said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub process: Option<ProcessRef>,

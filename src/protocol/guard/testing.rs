@@ -99,11 +99,12 @@ impl World {
         act(&Moment { call: &call, boot: &self.boot, fresh: &fresh, life: &life })
     }
 
-    /// One call that works on `session`.
+    /// One call that works on `session`. As in the store, older history moves away.
     pub(crate) fn work<T>(&mut self, session: &mut Session, act: impl FnOnce(&mut Work<'_>) -> T) -> T {
         self.call(|moment| {
             let mut work = Work { session: session.clone(), moment, authorises: false };
             let answer = act(&mut work);
+            work.session.history.cut();
             *session = work.session;
             answer
         })

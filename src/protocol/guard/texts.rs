@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::Answered;
 use super::chain::Cause;
 use super::request::{Drain, Say};
-use super::session::{ACKNOWLEDGED_MAX, DRAIN_MAX, Message, MessageKind, SessionState, Void};
+use super::session::{ACKNOWLEDGED_MAX, DRAIN_MAX, Message, MessageKind, Void};
 use super::work::{Work, said};
 use crate::protocol::codes::Code;
 use crate::protocol::ids::Name;
@@ -16,9 +16,7 @@ use crate::protocol::verdict::Facts;
 impl Work<'_> {
     /// `say`.
     pub(super) fn say(&mut self, request: &Say) -> Answered {
-        if self.session.state == SessionState::Closed {
-            self.refuse_unless_open()?;
-        }
+        self.must_not_be_over()?;
         let id = request.id.clone().unwrap_or_else(|| self.moment.fresh.message());
         let session = &self.session;
         let known = session.inbox.iter().chain(&session.kept).any(|message| message.message_id == id)
@@ -46,7 +44,7 @@ impl Work<'_> {
     /// `drain`.
     pub(super) fn drain(&mut self, request: &Drain) -> Answered {
         if !request.ack.is_empty() {
-            return self.acknowledge(&request.ack);
+            return self.acknowledge_texts(&request.ack);
         }
         if request.again {
             let kept: Vec<Value> = self.kept_texts().take(DRAIN_MAX).map(part).collect();
@@ -100,7 +98,7 @@ impl Work<'_> {
         taken
     }
 
-    fn acknowledge(&mut self, ids: &[Name]) -> Answered {
+    fn acknowledge_texts(&mut self, ids: &[Name]) -> Answered {
         let unknown: Vec<&Name> = ids.iter().filter(|id| !self.is_taken(id)).collect();
         let facts = crate::facts! { "acknowledged": ids.len() - unknown.len(), "unknown": unknown };
         self.forget_kept(|message| ids.contains(&message.message_id));

@@ -9,7 +9,7 @@ use crate::protocol::codes::Code;
 use crate::protocol::verdict::Refusal;
 
 /// Items of a list that are counted. A list has no reason to be longer, and the row has a bound.
-pub const TODOS_MAX: usize = 1000;
+const TODOS_MAX: usize = 1000;
 
 impl Work<'_> {
     /// `todo`.
