@@ -1,5 +1,7 @@
 //! Codex runs a hook only after its user trusted it, and says nothing about the others.
 
+use std::fmt::Write as _;
+
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
@@ -25,11 +27,12 @@ fn trusted(hooks: &Value, file: &str) -> String {
             if let Some(matcher) = group.get("matcher") {
                 identity["matcher"] = matcher.clone();
             }
-            let digest: String =
-                Sha256::digest(identity.to_string()).iter().map(|byte| format!("{byte:02x}")).collect();
-            config.push_str(&format!(
-                "[hooks.state.\"{file}:{label}:{index}:0\"]\ntrusted_hash = \"sha256:{digest}\"\n\n"
-            ));
+            let digest = Sha256::digest(identity.to_string());
+            write!(config, "[hooks.state.\"{file}:{label}:{index}:0\"]\ntrusted_hash = \"sha256:").unwrap();
+            for byte in digest {
+                write!(config, "{byte:02x}").unwrap();
+            }
+            config.push_str("\"\n\n");
         }
     }
     config
