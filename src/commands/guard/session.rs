@@ -33,7 +33,7 @@ pub(crate) fn session(context: &Context, args: &SessionArgs) -> Result<Answer, F
 fn relocate(context: &Context, args: &RelocateArgs) -> Result<Answer, Failure> {
     let step = match args.step() {
         MoveStep::Begin(to) => {
-            Relocate::Begin { to: target(to)?, for_ms: args.lifetime.or_ms(RELOCATION_MS), process: None }
+            Relocate::Begin { to: target(to)?, for_ms: args.lifetime().or_ms(RELOCATION_MS), process: None }
         }
         MoveStep::Poll => Relocate::Poll,
         MoveStep::Commit => Relocate::Commit,
