@@ -7,6 +7,7 @@ mod evidence;
 mod failure;
 mod guard;
 mod handout;
+mod hook;
 mod import;
 mod input;
 mod inspect;
@@ -28,7 +29,7 @@ mod transact;
 mod wait;
 mod xum;
 
-pub use context::Environment;
+pub use context::{Environment, boot_ms};
 
 use crate::answer::{Answer, Style};
 use crate::cli::{Cli, Command, Global};
@@ -48,8 +49,14 @@ pub fn run(cli: &Cli, environment: &Environment, style: &Style) -> Answer {
         Ok(context) => context,
         Err(failure) => return failure.into_answer(command),
     };
-    let done = dispatch(&context, &cli.command, style);
+    let done = match context.worker.as_ref().and_then(|worker| worker.trouble.as_deref()) {
+        Some(trouble) => hook::note(&context, &cli.command, trouble),
+        None => dispatch(&context, &cli.command, style),
+    };
     let mut answer = done.unwrap_or_else(|failure| failure.into_answer(command));
+    if context.worker.is_some() && answer.exit() != Exit::Done {
+        drop(hook::note(&context, &cli.command, &answer.message));
+    }
     answer.root.get_or_insert_with(|| context.shown_root());
     answer.changed = context.answers_change.get() || answer.exit() == Exit::Uncertain;
     answer.request_id = Some(context.request_id);
@@ -82,6 +89,7 @@ fn dispatch(context: &Context, command: &Command, style: &Style) -> Result<Answe
         Command::Notify(args) => guard::notify(context, args),
         Command::Cron(args) => guard::cron(context, args),
         Command::Gaps(args) => guard::gaps(context, args),
+        Command::Hook(args) => hook::run(context, args),
     }
 }
 

@@ -238,3 +238,21 @@ Exit codes:
 pub(super) const IMPORT_AFTER: &str = "\
 Example:
   lychgate import --xum ~/.xum --dry-run";
+
+pub(super) const HOOK: &str = "\
+Have agents call this program, or no more
+
+`install` writes a command into the agent's own settings that survives this program's absence. What else is there keeps its place and form, a copy from before the first change is kept beside the file, and doing it twice changes nothing. `uninstall` takes out exactly that. Without --project, --local or --user both work on the settings of this user.
+
+`doctor` looks at every settings file of the agent and says where this program is called, with which root, and what keeps it from being called.
+
+Exit codes:
+   0  installed, already-installed, uninstalled, not-installed
+      ok: doctor has looked; healthy says what it thinks
+  65  settings-unreadable: the file is not what it should be; nothing was written
+  74  the file cannot be written
+  75  somebody else changed the file at the same time";
+pub(super) const HOOK_AFTER: &str = "\
+Example:
+  lychgate hook install claude --dry-run
+  lychgate hook doctor claude";

@@ -38,11 +38,13 @@ mod root;
 mod runs;
 mod secret;
 mod sessions;
+mod settings;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test may panic")]
 mod testing;
 mod token_file;
 mod transaction;
+mod trouble;
 mod xum;
 
 use std::path::PathBuf;
@@ -63,8 +65,10 @@ pub use report_text::{REPORT_BYTES_MAX, ReportInputError, ReportText};
 pub use runs::RunEntry;
 pub use secret::Secret;
 pub use sessions::SessionEntry;
+pub use settings::{Runnable, SettingsError, SettingsFile, absolute, program, runnable};
 pub use token_file::TokenFile;
 pub use transaction::Transaction;
+pub use trouble::Trouble;
 pub use xum::XumRoot;
 
 use crate::protocol::ids::Name;

@@ -21,6 +21,7 @@ mod environment;
 mod field;
 mod guard;
 mod help;
+mod hook_settings;
 mod inspect;
 mod inspect_list;
 mod inspect_next;
