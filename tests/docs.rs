@@ -275,7 +275,8 @@ fn every_field_on_disk_is_explained() {
     let text = read("docs/STATE.md");
     let explained: BTreeSet<&str> = quoted(&text).collect();
     let files = ["row", "row/claim", "row/ending", "row/send", "history", "requests", "run"];
-    let guard = ["session", "chain", "background", "queues", "queues/gaps"].map(|file| format!("guard/{file}"));
+    let guard =
+        ["session", "chain", "background", "queues", "queues/gaps"].map(|file| format!("guard/{file}"));
     let files = files.into_iter().map(str::to_owned).chain(guard);
     let mut wanted: Vec<String> = files.flat_map(|file| fields(&format!("src/protocol/{file}.rs"))).collect();
     wanted.extend(fields("src/state/pending.rs"));

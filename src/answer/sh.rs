@@ -125,6 +125,7 @@ const OUTPUTS: [(&str, &str); 24] = [
     ("notify", "sessionId id kind status text related repeat queued began gapId omittedCount reason"),
     ("cron", "sessionId id wakeup text related repeat queued began gapId omittedCount reason"),
     ("gaps", "sessionId gapsCount acknowledgedCount unknownCount left"),
+    ("hook", "agent scope settings backup dryRun binary guard healthy lastSeen"),
 ];
 
 /// Where a field lies that `inspect` tells as a part of something.

@@ -127,6 +127,7 @@ fn a_wakeup_is_what_it_was_when_it_was_scheduled() {
         kind: TaskKind::Wakeup,
         parent: parent.map(name),
         owner: None,
+        told_by_agent: false,
         process: None,
     };
     world.work(&mut session, |work| work.background(&schedule("old", None))).unwrap();
