@@ -14,6 +14,7 @@ mod attempt;
 )]
 mod guard;
 mod help;
+mod hook;
 mod hook_call;
 mod turn;
 mod values;
@@ -31,11 +32,15 @@ pub use attempt::{
     AdmitArgs, ClaimRetireArgs, ImportArgs, InputArgs, InspectArgs, OwnerArgs, RecoverArgs, ReportArgs,
     ReserveArgs, RotateArgs, SettleArgs, StopArgs, TokenArgs,
 };
-pub use hook_call::hook_call;
 pub use guard::{
-    ClaimArgs, DrainArgs, Lifetime, MoveStep, OnOff, PromptAct, PromptArgs, ReleaseArgs, RelocateArgs, SayArgs,
-    SessionAct, SessionArgs, WokenBy,
+    ClaimArgs, DrainArgs, Lifetime, MoveStep, OnOff, PromptAct, PromptArgs, ReleaseArgs, RelocateArgs,
+    SayArgs, SessionAct, SessionArgs, WokenBy,
 };
+pub use hook::{
+    HookAgentArgs, HookArgs, HookDoctorArgs, HookInstallArgs, HookUninstallArgs, HookVerb, OuterVerdict,
+    ScopeArgs,
+};
+pub use hook_call::{HookCall, Worker, hook_call};
 pub use turn::{
     BackgroundAct, BackgroundArgs, CronArgs, EndTurnArgs, GapsArgs, NotifyArgs, Outer, QueueAct, TodoArgs,
 };
@@ -87,6 +92,9 @@ pub struct Global {
     /// Print tokens in text answers too
     #[arg(long, global = true)]
     pub show_token: bool,
+    /// What the process that works on a hook call was told
+    #[arg(skip)]
+    pub worker: Option<Worker>,
 }
 
 impl Global {
@@ -173,10 +181,13 @@ pub enum Command {
     /// Show what had no place in a queue
     #[command(long_about = help::GAPS, after_help = help::GAPS_AFTER)]
     Gaps(GapsArgs),
+    /// Have agents call this program, or no more
+    #[command(long_about = help::HOOK, after_help = help::HOOK_AFTER)]
+    Hook(HookArgs),
 }
 
 /// The commands' names, in the order of the help.
-pub const COMMAND_NAMES: [&str; 24] = [
+pub const COMMAND_NAMES: [&str; 25] = [
     "reserve",
     "rotate",
     "admit",
@@ -201,6 +212,7 @@ pub const COMMAND_NAMES: [&str; 24] = [
     "notify",
     "cron",
     "gaps",
+    "hook",
 ];
 
 impl Command {
@@ -231,6 +243,7 @@ impl Command {
             Self::Notify(_) => "notify",
             Self::Cron(_) => "cron",
             Self::Gaps(_) => "gaps",
+            Self::Hook(_) => "hook",
         }
     }
 }

@@ -7,10 +7,12 @@ mod evidence;
 mod failure;
 mod guard;
 mod handout;
+mod hook;
 mod import;
 mod input;
 mod inspect;
 mod inspect_run;
+mod inspect_session;
 mod owner;
 mod recover;
 mod repeats;
@@ -27,7 +29,7 @@ mod transact;
 mod wait;
 mod xum;
 
-pub use context::Environment;
+pub use context::{Environment, boot_ms};
 
 use crate::answer::{Answer, Style};
 use crate::cli::{Cli, Command, Global};
@@ -81,6 +83,7 @@ fn dispatch(context: &Context, command: &Command, style: &Style) -> Result<Answe
         Command::Notify(args) => guard::notify(context, args),
         Command::Cron(args) => guard::cron(context, args),
         Command::Gaps(args) => guard::gaps(context, args),
+        Command::Hook(args) => hook::run(context, args),
     }
 }
 

@@ -8,13 +8,21 @@ use lychgate::answer::{self, Answer, Style, deliver};
 use lychgate::cli;
 use lychgate::commands::{self, Environment};
 use lychgate::protocol::codes::Code;
+use lychgate::supervisor;
 
 #[allow(clippy::disallowed_methods, reason = "the program's own arguments are read here, once")]
 fn main() -> ExitCode {
-    let args: Vec<OsString> = std::env::args_os().collect();
-    let environment = Environment::read();
+    let mut args: Vec<OsString> = std::env::args_os().collect();
+    let worker = cli::Worker::read(&args);
+    if let Some((_, call)) = &worker {
+        args.clone_from(call);
+    } else if let Some(call) = cli::hook_call(&args) {
+        return supervisor::run(call, &args, commands::boot_ms());
+    }
+    let environment = Environment::read().called_as(args.first());
     let (answer, style) = match cli::parse(&args) {
-        Ok(cli) => {
+        Ok(mut cli) => {
+            cli.global.worker = worker.map(|(worker, _)| worker);
             let style = commands::style(&cli.global, &environment, io::stderr().is_terminal());
             (commands::run(&cli, &environment, &style), style)
         }

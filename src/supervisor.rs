@@ -13,7 +13,9 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::dialect::{Agent, Reply};
+use crate::cli::{HookCall, Worker};
+use crate::dialect::{self, Reply};
+use crate::stdio::{Stdout, stdout_state};
 
 /// All the time there is.
 const DEADLINE: Duration = Duration::from_millis(900);
@@ -21,21 +23,10 @@ const DEADLINE: Duration = Duration::from_millis(900);
 const INPUT_DEADLINE: Duration = Duration::from_millis(400);
 /// How much of standard input is looked at. The rest is read and forgotten.
 const INPUT_BYTES_MAX: u64 = 32 << 20;
-/// The first argument of the process that does the work. It is followed by the boot clock's milliseconds at which
-/// the event was told.
-pub const WORKER: &str = "hook-worker";
-
-/// A call of `hook AGENT`, as far as it could be told from the arguments alone.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct HookCall {
-    /// The agent; absent: the word is none we know.
-    pub agent: Option<Agent>,
-}
-
 /// What came of the worker.
 struct Outcome {
-    /// For the agent.
-    stdout: Vec<u8>,
+    /// For the agent; absent: the work was not done.
+    stdout: Option<Vec<u8>>,
     /// For people.
     complaint: Option<String>,
 }
@@ -43,20 +34,22 @@ struct Outcome {
 /// Answers a hook call, whatever its arguments are.
 #[allow(clippy::disallowed_methods, reason = "this wait is bounded")]
 pub fn run(call: HookCall, args: &[OsString], started_ms: u64) -> ExitCode {
+    let worker = Worker { started_ms, heard: stdout_state() == Stdout::Usable };
     let deadline = Instant::now() + DEADLINE;
     let input = read_input(INPUT_DEADLINE);
     let outcome = match input {
-        Some(input) => work(args, input, started_ms, deadline),
+        Some(input) => work(&worker.args(args), input, deadline),
         None => Outcome {
-            stdout: Vec::new(),
+            stdout: None,
             complaint: Some(
                 "standard input was not closed in time, so the event was not looked at".to_owned(),
             ),
         },
     };
-    let nothing =
-        call.agent.map(|agent| crate::dialect::print(agent, None, &Reply::Nothing)).unwrap_or_default();
-    let stdout = if is_one_object(&outcome.stdout) { outcome.stdout } else { nothing.into_bytes() };
+    let said = outcome.stdout.filter(|stdout| is_one_object(stdout));
+    let stdout = said.unwrap_or_else(|| {
+        call.agent.map(|agent| dialect::print(agent, None, &Reply::Nothing)).unwrap_or_default().into_bytes()
+    });
     // Gemini reads standard error where standard output is empty. It never is for Gemini, which gets an object.
     if let Some(complaint) = outcome.complaint {
         drop(writeln!(std::io::stderr().lock(), "lychgate hook: {complaint}"));
@@ -81,9 +74,9 @@ fn read_input(wait: Duration) -> Option<Vec<u8>> {
 }
 
 #[allow(clippy::disallowed_methods, reason = "this wait is bounded")]
-fn work(args: &[OsString], input: Vec<u8>, started_ms: u64, deadline: Instant) -> Outcome {
-    let silent = |complaint: String| Outcome { stdout: Vec::new(), complaint: Some(complaint) };
-    let mut child = match start(args, started_ms) {
+fn work(args: &[OsString], input: Vec<u8>, deadline: Instant) -> Outcome {
+    let silent = |complaint: String| Outcome { stdout: None, complaint: Some(complaint) };
+    let mut child = match start(args) {
         Ok(child) => child,
         Err(error) => return silent(format!("the event could not be worked on: {error}")),
     };
@@ -92,7 +85,7 @@ fn work(args: &[OsString], input: Vec<u8>, started_ms: u64, deadline: Instant) -
     let said = listen(&mut child);
     let left = deadline.saturating_duration_since(Instant::now());
     match said.recv_timeout(left) {
-        Ok(said) if said.ended_well => Outcome { stdout: said.stdout, complaint: None },
+        Ok(said) if said.ended_well => Outcome { stdout: Some(said.stdout), complaint: None },
         Ok(said) => silent(if said.stderr.is_empty() {
             "the process that worked on the event died".to_owned()
         } else {
@@ -106,12 +99,10 @@ fn work(args: &[OsString], input: Vec<u8>, started_ms: u64, deadline: Instant) -
 }
 
 /// Starts this very program again, which works even while it is being replaced by a newer one.
-fn start(args: &[OsString], started_ms: u64) -> std::io::Result<Child> {
+fn start(args: &[OsString]) -> std::io::Result<Child> {
     let program = if cfg!(target_os = "linux") { "/proc/self/exe".into() } else { std::env::current_exe()? };
     Command::new(program)
-        .arg(WORKER)
-        .arg(started_ms.to_string())
-        .args(args.iter().skip(1))
+        .args(args)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())

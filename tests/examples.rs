@@ -4,6 +4,10 @@
 use std::path::Path;
 use std::process::Command;
 
+use lychgate::dialect::Agent;
+use lychgate::dialect::settings::{HookCommand, install};
+use serde_json::Value;
+
 /// Runs an example; it fails by itself when one of its checks fails. Gives what it printed.
 fn run(name: &str) -> String {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples").join(name);
@@ -39,6 +43,242 @@ fn every_example_is_run_here() {
     let source = include_str!("examples.rs");
     for entry in std::fs::read_dir(folder).expect("because it is part of the checkout") {
         let name = entry.expect("because it can be listed").file_name().to_string_lossy().into_owned();
-        assert!(source.contains(&format!("run(\"{name}\")")), "examples/{name} is run by no test");
+        assert!(
+            name == "hooks" || source.contains(&format!("run(\"{name}\")")),
+            "examples/{name} is run by no test"
+        );
+    }
+}
+
+/// The example of an agent's settings.
+fn settings(agent: Agent) -> String {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/hooks");
+    let path = folder.join(format!("{agent}.json"));
+    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+#[test]
+fn the_settings_of_every_agent_are_what_hook_install_writes() {
+    let command = HookCommand {
+        binary: "/usr/local/bin/lychgate".to_owned(),
+        root: "/home/you/.local/state/lychgate".to_owned(),
+        guard: false,
+    };
+    for agent in Agent::ALL {
+        assert_eq!(install(None, agent, &command), Ok(settings(agent)), "{agent}");
+    }
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/hooks");
+    let count = std::fs::read_dir(folder).expect("because it is part of the checkout").count();
+    assert_eq!(count, Agent::ALL.len(), "one for each agent");
+}
+
+/// What an agent's documentation says about its hooks.
+struct Documented {
+    /// The keys of the file.
+    top: &'static [&'static str],
+    events: &'static [&'static str],
+    /// The keys of a group, where hooks stand in groups.
+    group: Option<&'static [&'static str]>,
+    /// The keys of a hook that must be there, and those that may be.
+    needed: &'static [&'static str],
+    allowed: &'static [&'static str],
+    timeout: &'static str,
+    /// The shortest and the longest timeout that make sense, in the agent's own unit.
+    bounds: (u64, u64),
+}
+
+const SECONDS: (u64, u64) = (1, 60);
+const MILLISECONDS: (u64, u64) = (1000, 60_000);
+
+fn documented(agent: Agent) -> Documented {
+    let claude = Documented {
+        top: &["hooks"],
+        events: &[
+            "SessionStart",
+            "SessionEnd",
+            "UserPromptSubmit",
+            "PreToolUse",
+            "PermissionRequest",
+            "PostToolUse",
+            "PostToolUseFailure",
+            "Notification",
+            "SubagentStart",
+            "SubagentStop",
+            "Stop",
+            "StopFailure",
+            "TaskCreated",
+            "TaskCompleted",
+            "CwdChanged",
+            "FileChanged",
+            "ConfigChange",
+            "PreCompact",
+            "PostCompact",
+        ],
+        group: Some(&["matcher", "hooks"]),
+        needed: &["type", "command"],
+        allowed: &["timeout", "async", "statusMessage", "shell", "if"],
+        timeout: "timeout",
+        bounds: SECONDS,
+    };
+    match agent {
+        Agent::Claude => claude,
+        Agent::Codex => Documented {
+            events: &[
+                "PreToolUse",
+                "PermissionRequest",
+                "PostToolUse",
+                "PreCompact",
+                "PostCompact",
+                "SessionStart",
+                "SessionEnd",
+                "UserPromptSubmit",
+                "SubagentStart",
+                "SubagentStop",
+                "Stop",
+                "StopFailure",
+                "Interrupt",
+            ],
+            allowed: &["timeout", "async", "statusMessage", "commandWindows"],
+            ..claude
+        },
+        Agent::Gemini => Documented {
+            events: &[
+                "SessionStart",
+                "SessionEnd",
+                "BeforeAgent",
+                "AfterAgent",
+                "BeforeModel",
+                "AfterModel",
+                "BeforeToolSelection",
+                "BeforeTool",
+                "AfterTool",
+                "PreCompress",
+                "Notification",
+            ],
+            group: Some(&["matcher", "sequential", "hooks"]),
+            allowed: &["timeout", "name", "description"],
+            bounds: MILLISECONDS,
+            ..claude
+        },
+        Agent::Qwen => Documented {
+            events: &[
+                "PreToolUse",
+                "PostToolUse",
+                "PostToolUseFailure",
+                "UserPromptSubmit",
+                "SessionStart",
+                "SessionEnd",
+                "SessionDelete",
+                "Stop",
+                "StopFailure",
+                "SubagentStart",
+                "SubagentStop",
+                "PreCompact",
+                "PostCompact",
+                "Notification",
+                "PermissionRequest",
+                "TodoCreated",
+                "TodoCompleted",
+            ],
+            group: Some(&["matcher", "sequential", "hooks"]),
+            allowed: &["timeout", "name", "description", "async", "env", "shell", "statusMessage"],
+            bounds: MILLISECONDS,
+            ..claude
+        },
+        Agent::Cursor => Documented {
+            top: &["version", "hooks"],
+            events: &[
+                "sessionStart",
+                "sessionEnd",
+                "preToolUse",
+                "postToolUse",
+                "postToolUseFailure",
+                "subagentStart",
+                "subagentStop",
+                "beforeShellExecution",
+                "afterShellExecution",
+                "beforeMCPExecution",
+                "afterMCPExecution",
+                "beforeReadFile",
+                "afterFileEdit",
+                "beforeSubmitPrompt",
+                "preCompact",
+                "stop",
+                "afterAgentResponse",
+                "afterAgentThought",
+            ],
+            group: None,
+            needed: &["command"],
+            allowed: &["type", "timeout", "matcher", "loop_limit", "failClosed"],
+            ..claude
+        },
+        Agent::Copilot => Documented {
+            top: &["version", "hooks"],
+            events: &[
+                "SessionStart",
+                "SessionEnd",
+                "UserPromptSubmit",
+                "PreToolUse",
+                "PostToolUse",
+                "PostToolUseFailure",
+                "PermissionRequest",
+                "SubagentStart",
+                "SubagentStop",
+                "Stop",
+                "ErrorOccurred",
+                "PreCompact",
+                "Notification",
+            ],
+            group: None,
+            needed: &["type", "bash"],
+            allowed: &["timeoutSec", "matcher", "cwd", "env", "powershell"],
+            timeout: "timeoutSec",
+            ..claude
+        },
+    }
+}
+
+fn keys(value: &Value) -> Vec<&str> {
+    value.as_object().expect("an object").keys().map(String::as_str).collect()
+}
+
+fn items(value: &Value) -> impl Iterator<Item = &Value> {
+    value.as_array().expect("a list").iter()
+}
+
+#[test]
+fn the_settings_of_every_agent_have_the_documented_form() {
+    for agent in Agent::ALL {
+        let documented = documented(agent);
+        let settings: Value = serde_json::from_str(&settings(agent)).expect("JSON");
+        assert_eq!(keys(&settings), documented.top, "{agent}");
+        assert!(settings.get("version").is_none_or(|version| version == 1));
+        for (event, list) in settings["hooks"].as_object().expect("an object") {
+            assert!(documented.events.contains(&event.as_str()), "{agent} has no event {event}");
+            for item in items(list) {
+                let hooks: Vec<&Value> = match documented.group {
+                    Some(group) => {
+                        assert!(keys(item).iter().all(|key| group.contains(key)), "{agent} {event}: {item}");
+                        items(&item["hooks"]).collect()
+                    }
+                    None => vec![item],
+                };
+                assert!(item.get("matcher").is_none_or(Value::is_string));
+                assert_eq!(hooks.len(), 1);
+                for hook in hooks {
+                    let known =
+                        |key: &&str| documented.needed.contains(key) || documented.allowed.contains(key);
+                    assert!(keys(hook).iter().all(known), "{agent} {event}: {hook}");
+                    assert!(
+                        documented.needed.iter().all(|key| hook[*key].is_string()),
+                        "{agent} {event}: {hook}"
+                    );
+                    assert!(hook.get("type").is_none_or(|kind| kind == "command"));
+                    let timeout = hook[documented.timeout].as_u64().expect("a whole number");
+                    let (least, most) = documented.bounds;
+                    assert!((least..=most).contains(&timeout), "{agent} {event}: {timeout}");
+                }
+            }
+        }
     }
 }

@@ -91,7 +91,7 @@ const OUTPUTS: [(&str, &str); 24] = [
         "inspect",
         "outcome reasonCode why taskStatus phase proven receiptEligible receipt ownerAlive live \
          turnsCount stepsCount owedCount reportPath reportAttemptId lateReports parentWorkspaceId runId stepId \
-         inputHash replacementTaskId stopEpoch since tasksCount situation",
+         inputHash replacementTaskId stopEpoch since tasksCount situation sessionId generation state guard",
     ),
     ("step", "runId stepId inputHash stepStatus reportPath currentTaskId otherInputsCount"),
     ("wait", "outcome reasonCode why taskStatus phase lateReports"),
@@ -176,7 +176,9 @@ fn variable(command: &str, field: &str) -> String {
         "attempt" => "LYCHGATE_TICKET_ATTEMPT".to_owned(),
         "reasonCode" => "LYCHGATE_REASON".to_owned(),
         // Beside a `reasonCode` it is a sentence; the stable word has the short name.
-        "reason" if sh_fields(command).any(|field| field == "reasonCode") => "LYCHGATE_REASON_TEXT".to_owned(),
+        "reason" if sh_fields(command).any(|field| field == "reasonCode") => {
+            "LYCHGATE_REASON_TEXT".to_owned()
+        }
         _ => {
             let mut name = String::from("LYCHGATE_");
             for c in field.chars() {

@@ -291,6 +291,10 @@ pub struct InspectArgs {
     /// Say which workspace's run is meant
     #[arg(long, value_name = "WS", value_parser = Name::parse, requires = "run")]
     pub parent: Option<Name>,
+    /// Show a session: its prompts, what is under way, and what a claim would be answered now
+    #[arg(long, value_name = "S", value_parser = Name::parse,
+          conflicts_with_all = ["tasks", "run", "stuck", "expect", "xum", "token", "token_file", "token_fd"])]
+    pub session: Option<Name>,
     /// Show only what is indeterminate, or unsettled without an event for 10 minutes
     #[arg(long)]
     pub stuck: bool,

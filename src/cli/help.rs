@@ -169,17 +169,21 @@ Tell what has become of tasks
 
 It writes nothing, takes no lock, and works on a read-only root. The outcome is reported, live, cleanup-pending, terminal-no-report or indeterminate, and reasonCode says why.
 
+With --session it shows a session: who waits for whom, what is under way, and what a claim would be answered now, and why.
+
 With --xum DIR it looks at a root of the application xum instead, also while that runs, and names the known dead end each task is in. No file with credentials is opened.
 
 Exit codes:
    0  the question is answered, whatever the outcome
   10  outcome-differs, with --expect
+      no-session
   11  identity-changed: the task changed while it was being read
   65  the root or a row is damaged
       not-xum-root, config-unreadable: with --xum";
 pub(super) const INSPECT_AFTER: &str = "\
 Example:
-  lychgate inspect fix-1 --explain";
+  lychgate inspect fix-1 --explain
+  lychgate inspect --session ci-7 --print claim.running.code";
 
 pub(super) const RECOVER: &str = "\
 Do after a restart what may be done without guessing
@@ -234,3 +238,21 @@ Exit codes:
 pub(super) const IMPORT_AFTER: &str = "\
 Example:
   lychgate import --xum ~/.xum --dry-run";
+
+pub(super) const HOOK: &str = "\
+Have agents call this program, or no more
+
+`install` writes a command into the agent's own settings that survives this program's absence. What else is there keeps its place and form, a copy from before the first change is kept beside the file, and doing it twice changes nothing. `uninstall` takes out exactly that. Without --project, --local or --user both work on the settings of this user.
+
+`doctor` looks at every settings file of the agent and says where this program is called, with which root, and what keeps it from being called.
+
+Exit codes:
+   0  installed, already-installed, uninstalled, not-installed
+      ok: doctor has looked; healthy says what it thinks
+  65  settings-unreadable: the file is not what it should be; nothing was written
+  74  the file cannot be written
+  75  somebody else changed the file at the same time";
+pub(super) const HOOK_AFTER: &str = "\
+Example:
+  lychgate hook install claude --dry-run
+  lychgate hook doctor claude";

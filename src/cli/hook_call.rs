@@ -4,7 +4,46 @@
 use std::ffi::OsString;
 
 use crate::dialect::Agent;
-use crate::supervisor::HookCall;
+
+/// A call of `hook AGENT`, as far as it can be told from the arguments alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HookCall {
+    /// The agent; absent: the word is none we know.
+    pub agent: Option<Agent>,
+}
+
+/// The first argument of the process that does the work of a hook call.
+const WORKER: &str = "hook-worker";
+
+/// What the process that works on a hook call is told by the one that the agent has started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Worker {
+    /// When the event was told, by the boot clock, in milliseconds.
+    pub started_ms: u64,
+    /// Whether an answer reaches the agent. Where none does, nothing may be granted.
+    pub heard: bool,
+}
+
+impl Worker {
+    /// The arguments of the worker for a call with these arguments, the program's own name left out.
+    pub fn args(self, call: &[OsString]) -> Vec<OsString> {
+        let heard = if self.heard { "heard" } else { "mute" };
+        let mut args: Vec<OsString> = vec![WORKER.into(), self.started_ms.to_string().into(), heard.into()];
+        args.extend(call.iter().skip(1).cloned());
+        args
+    }
+
+    /// The other way: what the worker was told, and the arguments of the call.
+    pub fn read(args: &[OsString]) -> Option<(Self, Vec<OsString>)> {
+        let [program, first, started, heard, rest @ ..] = args else { return None };
+        if first != WORKER {
+            return None;
+        }
+        let started_ms = started.to_str()?.parse().ok()?;
+        let own = std::iter::once(program).chain(rest).cloned().collect();
+        Some((Self { started_ms, heard: heard == "heard" }, own))
+    }
+}
 
 /// The words after `hook` that are for people.
 const FOR_PEOPLE: [&str; 4] = ["install", "uninstall", "doctor", "help"];
@@ -42,6 +81,18 @@ mod tests {
 
     fn call(line: &str) -> Option<HookCall> {
         hook_call(&line.split(' ').map(OsString::from).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn a_worker_reads_what_it_is_told() {
+        let call: Vec<OsString> = ["lychgate", "--root", "/r", "hook", "claude"].map(OsString::from).into();
+        for heard in [true, false] {
+            let worker = Worker { started_ms: 17, heard };
+            let mut args = vec![OsString::from("lychgate")];
+            args.extend(worker.args(&call));
+            assert_eq!(Worker::read(&args), Some((worker, call.clone())));
+        }
+        assert_eq!(Worker::read(&call), None);
     }
 
     #[test]

@@ -264,8 +264,7 @@ impl NotifyArgs {
             ("--status", self.status.is_some()),
             ("--file", self.file.is_some()),
         ];
-        let for_take =
-            [("--for", self.lifetime.length.is_some()), ("--owner-pid", self.owner_pid.is_some())];
+        let for_take = [("--for", self.lifetime.length.is_some()), ("--owner-pid", self.owner_pid.is_some())];
         let (item, task) = (self.item.as_ref(), self.task.as_ref());
         Queue { act: self.act, item, task, for_put: &for_put, for_take }.contradiction()
     }
@@ -280,8 +279,7 @@ impl CronArgs {
             ("--wakeup", self.wakeup),
             ("--file", self.file.is_some()),
         ];
-        let for_take =
-            [("--for", self.lifetime.length.is_some()), ("--owner-pid", self.owner_pid.is_some())];
+        let for_take = [("--for", self.lifetime.length.is_some()), ("--owner-pid", self.owner_pid.is_some())];
         let (item, task) = (self.item.as_ref(), self.task.as_ref());
         Queue { act: self.act, item, task, for_put: &for_put, for_take }.contradiction()
     }

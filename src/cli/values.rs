@@ -8,6 +8,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::error::ErrorKind;
 use clap::{ArgMatches, Args, FromArgMatches, ValueEnum, value_parser};
 
+use crate::dialect::Agent;
 use crate::protocol::classify::Outcome;
 use crate::protocol::codes::ReceiptSource;
 use crate::protocol::guard::background::TaskKind;
@@ -242,6 +243,11 @@ pub(super) fn message_kind() -> impl TypedValueParser<Value = MessageKind> {
 /// What lives in the background.
 pub(super) fn task_kind() -> impl TypedValueParser<Value = TaskKind> {
     one_of(TaskKind::ALL.map(|kind| (PossibleValue::new(kind.as_str()), kind)))
+}
+
+/// An agent whose hooks are understood.
+pub(super) fn agent() -> impl TypedValueParser<Value = Agent> {
+    one_of(Agent::ALL.map(|agent| (PossibleValue::new(agent.as_str()), agent)))
 }
 
 /// One `--cleanup NAME [--owner-pid PID]` of a Stop.

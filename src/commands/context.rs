@@ -7,13 +7,22 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::cli::Global;
+use crate::cli::{Global, Worker};
+use crate::dialect::settings::VARIABLES;
 use crate::protocol::guard::session::BootTime;
 use crate::protocol::ids::{AttemptId, CleanupId, Fresh, InvalidId, Name, Nonce, RequestId, Timestamp};
 use crate::protocol::verdict::Call;
 use crate::state::{hex, process::Here};
 
 use super::failure::Failure;
+
+/// How long a hook waits for the lock of its session: the agent waits for the hook.
+const HOOK_LOCK_WAIT: Duration = Duration::from_millis(500);
+
+/// Milliseconds since the machine was started, by the clock of all deadlines.
+pub fn boot_ms() -> u64 {
+    clock::boot_ms()
+}
 
 /// The environment variables a command looks at. Empty is unset.
 #[derive(Debug, Clone, Default)]
@@ -24,6 +33,11 @@ pub struct Environment {
     token: Option<OsString>,
     no_colour: bool,
     width: usize,
+    home: Option<PathBuf>,
+    search_path: Option<OsString>,
+    called_as: Option<OsString>,
+    /// The variables that move the settings of agents.
+    moved: Vec<(&'static str, PathBuf)>,
 }
 
 /// The width of a table where nobody says another one.
@@ -72,7 +86,18 @@ impl Environment {
             token: variable("LYCHGATE_TOKEN"),
             no_colour: variable("NO_COLOR").is_some(),
             width: width(text_variable("COLUMNS").as_deref()),
+            home: path_variable("HOME"),
+            search_path: variable("PATH"),
+            called_as: None,
+            moved: VARIABLES.into_iter().filter_map(|name| Some((name, path_variable(name)?))).collect(),
         }
+    }
+
+    /// Notes what this program was called as.
+    #[must_use]
+    pub fn called_as(mut self, name: Option<&OsString>) -> Self {
+        self.called_as = name.cloned();
+        self
     }
 
     /// How many columns a table may have.
@@ -91,6 +116,8 @@ pub(crate) struct Context {
     pub(crate) command: &'static str,
     pub(crate) root: PathBuf,
     pub(crate) lock_wait: Duration,
+    /// What the process that works on a hook call was told.
+    pub(crate) worker: Option<Worker>,
     pub(crate) request_id: RequestId,
     pub(crate) here: Here,
     /// Whether the answer tells of a change, this call's or the one it repeats.
@@ -119,7 +146,11 @@ impl Context {
         Ok(Self {
             command,
             root,
-            lock_wait: global.lock_wait,
+            lock_wait: match global.worker {
+                Some(_) => global.lock_wait.min(HOOK_LOCK_WAIT),
+                None => global.lock_wait,
+            },
+            worker: global.worker,
             request_id,
             here: Here::new(),
             answers_change: Cell::new(false),
@@ -179,6 +210,23 @@ impl Context {
         };
         let text = utf8("LYCHGATE_TASK", text)?;
         Name::parse(text).map_err(|error| Failure::usage(format!("LYCHGATE_TASK: {error}")))
+    }
+
+    /// The user's home folder.
+    pub(crate) fn home(&self) -> Option<&Path> {
+        self.environment.home.as_deref()
+    }
+
+    /// Where a variable moves an agent's settings to.
+    pub(crate) fn moved_to(&self, variable: &str) -> Option<&Path> {
+        let mut moved = self.environment.moved.iter();
+        moved.find(|(name, _)| *name == variable).map(|(_, folder)| folder.as_path())
+    }
+
+    /// The path this program was called by.
+    pub(crate) fn program(&self) -> std::io::Result<PathBuf> {
+        let environment = &self.environment;
+        crate::state::program(environment.called_as.as_deref(), environment.search_path.as_deref())
     }
 
     /// Whether the environment's attempt and token belong to `task`: the three variables belong together.
@@ -311,7 +359,8 @@ mod clock {
     /// Milliseconds since the machine was started.
     pub(super) fn boot_ms() -> u64 {
         #[cfg(feature = "test-seams")]
-        if let Some(fixed) = super::text_variable("LYCHGATE_TEST_BOOT_MS").and_then(|text| text.parse().ok()) {
+        if let Some(fixed) = super::text_variable("LYCHGATE_TEST_BOOT_MS").and_then(|text| text.parse().ok())
+        {
             return fixed;
         }
         let now = clock_gettime(BOOT_CLOCK);

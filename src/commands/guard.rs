@@ -39,6 +39,15 @@ pub(crate) fn act(context: &Context, session: &Name, requests: &[Request]) -> Re
     act_for(context, session, requests, None)
 }
 
+/// The same of an agent's hook, which nobody repeats under its request id.
+pub(crate) fn act_unremembered(
+    context: &Context,
+    session: &Name,
+    requests: &[Request],
+) -> Result<Answer, Failure> {
+    GuardCall { context, session, requests, pid: None, remembers: false }.act()
+}
+
 /// The same of a call that names the process it speaks for. That process is looked at once the call is known to be
 /// new, because a repeated call must get its first answer after the process is gone.
 fn act_for(
@@ -47,21 +56,26 @@ fn act_for(
     requests: &[Request],
     pid: Option<u32>,
 ) -> Result<Answer, Failure> {
-    let call = GuardCall { context, session, requests, pid };
-    // A session that there is not is refused without a trace: only opening one makes a root (O10).
-    let access = if call.opens() { Access::Write } else { Access::Change };
-    let store = match Store::open(&context.root, access) {
-        Ok(store) => store,
-        Err(StateError::NoRoot { .. }) => return call.without_root(),
-        Err(error) => return Err(error.into()),
-    };
-    for _ in 1..ROUNDS_MAX {
-        match call.round(&store) {
-            Err(Failure::State(StateError::Raced { .. })) => {}
-            done => return done,
+    GuardCall { context, session, requests, pid, remembers: true }.act()
+}
+
+impl GuardCall<'_> {
+    fn act(&self) -> Result<Answer, Failure> {
+        // A session that there is not is refused without a trace: only opening one makes a root (O10).
+        let access = if self.opens() { Access::Write } else { Access::Change };
+        let store = match Store::open(&self.context.root, access) {
+            Ok(store) => store,
+            Err(StateError::NoRoot { .. }) => return self.without_root(),
+            Err(error) => return Err(error.into()),
+        };
+        for _ in 1..ROUNDS_MAX {
+            match self.round(&store) {
+                Err(Failure::State(StateError::Raced { .. })) => {}
+                done => return done,
+            }
         }
+        self.round(&store)
     }
-    call.round(&store)
 }
 
 struct GuardCall<'a> {
@@ -69,6 +83,7 @@ struct GuardCall<'a> {
     session: &'a Name,
     requests: &'a [Request],
     pid: Option<u32>,
+    remembers: bool,
 }
 
 impl GuardCall<'_> {
@@ -91,8 +106,7 @@ impl GuardCall<'_> {
         life: &dyn Fn(&ProcessRef) -> OwnerLife,
     ) -> Result<Done, Failure> {
         let context = self.context;
-        let moment =
-            Moment { call: &context.call(), boot: &context.boot(), fresh: &context.fresh()?, life };
+        let moment = Moment { call: &context.call(), boot: &context.boot(), fresh: &context.fresh()?, life };
         Ok(judge(known, self.session, requests, &moment))
     }
 
@@ -152,7 +166,9 @@ impl GuardCall<'_> {
                     ),
                 };
                 let grant = Grant { authorises, hint, ..Grant::default() };
-                session.remember(repeats::record(self.context, digest, &said, &grant));
+                if self.remembers {
+                    session.remember(repeats::record(self.context, digest, &said, &grant));
+                }
                 let writes = Writes { session: Some(*session), ..Writes::default() };
                 transact::commit(self.context, transaction, writes)?;
             }

@@ -23,6 +23,7 @@ use super::context::{Context, age_seconds};
 use super::evidence;
 use super::failure::Failure;
 use super::inspect_run;
+use super::inspect_session;
 use super::tokens::Keys;
 
 /// How often a task that changes while it is read is read again.
@@ -33,6 +34,9 @@ const STUCK_SECONDS: i64 = 600;
 pub(crate) fn run(context: &Context, args: &InspectArgs, style: &Style) -> Result<Answer, Failure> {
     if let Some(run) = &args.run {
         return inspect_run::run(context, args, run);
+    }
+    if let Some(session) = &args.session {
+        return inspect_session::run(context, args, session);
     }
     if let Some(dir) = &args.xum {
         return xum::run(context, args, dir, style);
@@ -54,7 +58,12 @@ pub(crate) fn run(context: &Context, args: &InspectArgs, style: &Style) -> Resul
         found.retain(|found| found.is_stuck(context));
     }
     found.sort_by_key(Found::urgency);
-    Ok(look.list(&found, style))
+    let mut answer = look.list(&found, style);
+    let sessions = if args.tasks.is_empty() { store.all_sessions()?.len() } else { 0 };
+    if sessions > 0 {
+        answer.fields.insert("sessions".to_owned(), json!(sessions));
+    }
+    Ok(answer)
 }
 
 /// A root that was never made holds no task; nothing is created to say so.

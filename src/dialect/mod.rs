@@ -21,6 +21,7 @@ mod marker;
 mod print;
 mod prompt;
 mod qwen;
+pub mod settings;
 mod todo;
 mod unusable;
 

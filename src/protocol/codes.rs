@@ -103,6 +103,10 @@ codes! {
 
     Imported = "imported", Done, "what could be taken over is in this root now; `left` lists the rest";
 
+    Installed = "installed", Done, "the agent's settings call this program now; `backup` is a copy of them from before";
+    AlreadyInstalled = "already-installed", Done, "the agent's settings said so before; nothing changed";
+    Uninstalled = "uninstalled", Done, "the agent's settings call this program no more";
+    NotInstalled = "not-installed", Done, "the agent's settings did not call this program; nothing changed";
     // Done, of the continuation guard.
     Opened = "opened", Done, "the session is open, in a generation of its own";
     AlreadyOpen = "already-open", Done, "the session was open; nothing changed";
@@ -261,6 +265,7 @@ codes! {
     ForeignRoot = "foreign-root", Data, "this folder is not a lychgate root; set LYCHGATE_ROOT to one that is";
     NotXumRoot = "not-xum-root", Data, "the folder given with `--xum` is no root of that application; nothing was written";
     ConfigUnreadable = "config-unreadable", Data, "the `config.json` of the root given with `--xum` cannot be read; nothing was written";
+    SettingsUnreadable = "settings-unreadable", Data, "an agent's settings are not what they should be; nothing was written";
     RootNotYours = "root-not-yours", Data, "the root belongs to another user; it is read, not written";
     NetworkFilesystem = "network-filesystem", Data, "the root is on a network or FUSE file system, where locks cannot be trusted";
     LinkRefused = "link-refused", Data, "a symbolic link lies inside the root";

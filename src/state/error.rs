@@ -8,6 +8,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use super::settings::SettingsError;
 use crate::protocol::codes::Code;
 
 /// Why the store could not do what it was asked.
@@ -161,6 +162,9 @@ pub enum StateError {
         /// The task, the run or the session.
         what: String,
     },
+    /// An agent's settings file cannot be worked on; nothing was written.
+    #[error(transparent)]
+    Settings(#[from] SettingsError),
     /// A bug of this program, caught before anything was written.
     #[error("internal error: {reason}")]
     Internal {
@@ -213,6 +217,7 @@ impl StateError {
             Self::Io { .. } => Code::Io,
             Self::Uncertain { .. } => Code::Uncertain,
             Self::Busy { .. } | Self::Raced { .. } => Code::Busy,
+            Self::Settings(error) => error.code(),
             Self::Internal { .. } => Code::Internal,
         }
     }
@@ -260,6 +265,7 @@ impl StateError {
             Self::Uncertain { .. } => "repeat the call with the same `--request-id`",
             Self::Busy { .. } => "repeat the call, or give it more time with `--lock-wait`",
             Self::Raced { .. } => "repeat the call",
+            Self::Settings(error) => error.hint(),
             Self::Internal { .. } => return None,
         };
         Some(text.to_owned())

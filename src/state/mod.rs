@@ -38,6 +38,7 @@ mod root;
 mod runs;
 mod secret;
 mod sessions;
+mod settings;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test may panic")]
 mod testing;
@@ -63,6 +64,7 @@ pub use report_text::{REPORT_BYTES_MAX, ReportInputError, ReportText};
 pub use runs::RunEntry;
 pub use secret::Secret;
 pub use sessions::SessionEntry;
+pub use settings::{Runnable, SettingsError, SettingsFile, absolute, program, runnable};
 pub use token_file::TokenFile;
 pub use transaction::Transaction;
 pub use xum::XumRoot;

@@ -17,6 +17,9 @@ pub const BIN: &str = env!("CARGO_BIN_EXE_lychgate");
 pub struct TestRoot {
     dir: tempfile::TempDir,
     n_calls: Cell<u32>,
+    /// Milliseconds of the boot clock beyond a second a call.
+    later_ms: Cell<u64>,
+    n_boots: Cell<u32>,
 }
 
 /// What a call did, as seen from outside.
@@ -80,7 +83,17 @@ impl TestRoot {
     /// A fresh root on the disk the tests are built on, never on a memory file system.
     pub fn new() -> Self {
         let dir = tempfile::Builder::new().prefix("t").tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
-        Self { dir, n_calls: Cell::new(0) }
+        Self { dir, n_calls: Cell::new(0), later_ms: Cell::new(0), n_boots: Cell::new(1) }
+    }
+
+    /// Lets the boot clock run on. Every call is a second after the one before, whatever it takes.
+    pub fn later(&self, ms: u64) {
+        self.later_ms.set(self.later_ms.get() + ms);
+    }
+
+    /// The machine is restarted: the boot clock begins anew.
+    pub fn reboot(&self) {
+        self.n_boots.set(self.n_boots.get() + 1);
     }
 
     /// A scratch folder beside the root.
@@ -115,6 +128,8 @@ impl TestRoot {
                 "LYCHGATE_TEST_NOW",
                 format!("2026-01-01T{:02}:{:02}:{:02}.000Z", n / 3600, n / 60 % 60, n % 60),
             )
+            .env("LYCHGATE_TEST_BOOT_MS", (u64::from(n) * 1000 + self.later_ms.get()).to_string())
+            .env("LYCHGATE_TEST_BOOT_ID", format!("boot-{}", self.n_boots.get()))
             .current_dir(self.dir.path())
             .stdin(Stdio::null())
             .stdout(Stdio::piped())

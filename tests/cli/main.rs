@@ -20,6 +20,7 @@ mod common;
 mod environment;
 mod field;
 mod help;
+mod hook_settings;
 mod inspect;
 mod inspect_list;
 mod inspect_next;

@@ -242,7 +242,7 @@ fn o36_that_the_budget_is_spent_is_said_once_and_no_answer_tells_an_items_text()
     desk.todo(3);
     for last in [false, true] {
         let told = desk.end_turn().is("continue");
-        assert!(told.text("text").starts_with("3 items of your to-do list are unfinished"));
+        assert!(told.text("text").starts_with("Your to-do list is not finished: 3 items left."));
         assert_eq!(told.text("text").contains("last automatic"), last);
         desk.end(&told.ticket(), TicketEnd::Sent);
     }

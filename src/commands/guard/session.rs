@@ -43,8 +43,8 @@ fn relocate(context: &Context, args: &RelocateArgs) -> Result<Answer, Failure> {
 }
 
 fn target(to: &Path) -> Result<String, Failure> {
-    let real = real_folder(to)
-        .map_err(|error| Failure::usage(format!("--to: there is no such folder: {error}")))?;
+    let real =
+        real_folder(to).map_err(|error| Failure::usage(format!("--to: there is no such folder: {error}")))?;
     utf8(real)
 }
 
@@ -62,9 +62,7 @@ pub(crate) fn prompt(context: &Context, args: &PromptArgs) -> Result<Answer, Fai
         PromptAct::Start { session, prompt, owner_pid } => {
             (session, Request::Start(prompt.clone(), None), *owner_pid)
         }
-        PromptAct::Finish { session, prompt, end } => {
-            (session, Request::Finish(prompt.clone(), *end), None)
-        }
+        PromptAct::Finish { session, prompt, end } => (session, Request::Finish(prompt.clone(), *end), None),
         PromptAct::Remove { session, prompt } => (session, Request::Remove(prompt.clone()), None),
     };
     act_for(context, session, &[request], pid)

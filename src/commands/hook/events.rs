@@ -2,14 +2,15 @@
 //!
 //! This is the part that works; `supervisor` answers the agent whatever becomes of it.
 
-use std::ffi::OsString;
 use std::io::Read as _;
-use std::time::Duration;
 
 use sha2::{Digest as _, Sha256};
 
 use crate::answer::Answer;
-use crate::cli::{HookAgentArgs, OuterVerdict};
+use crate::cli::{HookAgentArgs, OuterVerdict, Worker};
+use crate::commands::context::Context;
+use crate::commands::failure::Failure;
+use crate::commands::guard::act_unremembered;
 use crate::dialect::{self, Agent, Event, Kind, Reply, Start, Todo};
 use crate::protocol::codes::Code;
 use crate::protocol::guard::background::{Task, TaskKind};
@@ -22,23 +23,21 @@ use crate::protocol::ids::{Name, PromptId, TicketId, Timestamp};
 use crate::protocol::row::Extra;
 use crate::state::hex;
 
-use super::super::context::Context;
-use super::super::failure::Failure;
-use super::super::guard::act_unremembered;
-
-/// How long a hook waits for the lock of its session.
-pub(crate) const LOCK_WAIT: Duration = Duration::from_millis(500);
-
 pub(crate) fn run(context: &Context, agent: Agent, args: &HookAgentArgs) -> Result<Answer, Failure> {
+    // Without a supervisor nobody keeps the exit status away from the agent, so this is none of its calls.
+    let worker = context.worker.unwrap_or(Worker { started_ms: context.boot().ms, heard: true });
     let mut bytes = Vec::new();
-    std::io::stdin().lock().read_to_end(&mut bytes).map_err(|error| Failure::usage(format!("standard input: {error}")))?;
+    std::io::stdin()
+        .lock()
+        .read_to_end(&mut bytes)
+        .map_err(|error| Failure::usage(format!("standard input: {error}")))?;
     let event = dialect::read(agent, args.event.as_deref(), &bytes)
         .map_err(|unusable| Failure::usage(format!("the event of {agent} cannot be used: {unusable}")))?;
     let told = Told {
-        guard: args.guard && dialect::has_todo_list(agent) && context.output_is_usable(),
+        guard: args.guard && dialect::has_todo_list(agent) && worker.heard,
         external: outer(args),
         digest: digest(&bytes),
-        started_ms: context.started_ms(),
+        started_ms: worker.started_ms,
         now: context.now(),
     };
     let session = Name::parse(&format!("{agent}:{}", event.session))
@@ -49,14 +48,16 @@ pub(crate) fn run(context: &Context, agent: Agent, args: &HookAgentArgs) -> Resu
     } else {
         reply(&act_unremembered(context, &session, &told.framed(&event, requests))?)
     };
-    let words = dialect::print(agent, Some(&event.kind), &reply);
+    let words = dialect::print(agent, Some(&event), &reply);
     Ok(Answer::new(context.command, Code::Ok, "the event is noted").verbatim(words))
 }
 
 fn outer(args: &HookAgentArgs) -> Option<External> {
     match args.external? {
         OuterVerdict::Allow => Some(External::Allow),
-        OuterVerdict::Block => Some(External::Block(args.reason.clone().unwrap_or_else(|| "go on".to_owned()))),
+        OuterVerdict::Block => {
+            Some(External::Block(args.reason.clone().unwrap_or_else(|| "go on".to_owned())))
+        }
     }
 }
 
@@ -80,7 +81,8 @@ impl Told {
     fn framed(&self, event: &Event, requests: Vec<Request>) -> Vec<Request> {
         let open = Open { guard: self.guard, cwd: event.cwd.clone(), in_passing: true, ..Open::default() };
         let plan = event.plan.filter(|_| event.sub_agent.is_none()).map(Request::HookPlan);
-        let mut all = vec![Request::Open(open), Request::HookSeen(name_of(&event.kind).to_owned(), self.started_ms)];
+        let seen = Request::HookSeen(name_of(&event.kind).to_owned(), self.started_ms);
+        let mut all = vec![Request::Open(open), seen];
         all.extend(plan);
         all.extend(requests);
         all
@@ -120,9 +122,10 @@ impl Told {
             Kind::Interrupted => vec![Request::HookTurnEnded(PromptEnd::Aborted)],
             Kind::SessionStarted(Start::Startup | Start::Resume) => vec![Request::HookStarted],
             Kind::SessionStarted(Start::Clear) => vec![Request::HookCleared],
-            Kind::SessionStarted(Start::Compact) | Kind::Other | Kind::SubAgentStarted | Kind::SubAgentStopped => {
-                Vec::new()
-            }
+            Kind::SessionStarted(Start::Compact)
+            | Kind::Other
+            | Kind::SubAgentStarted
+            | Kind::SubAgentStopped => Vec::new(),
             Kind::SessionEnded { .. } => vec![Request::Close],
             Kind::DirectoryChanged { to } => vec![Request::HookMoved(to.clone())],
             Kind::Todo(change) => todos(event, change),
@@ -149,10 +152,16 @@ impl Told {
             return Vec::new();
         }
         let live = |list: &[dialect::Background]| {
-            list.iter().filter(|one| is_live(one)).filter_map(|one| self.task(&one.id, kind_of(&one.kind))).collect()
+            list.iter()
+                .filter(|one| is_live(one))
+                .filter_map(|one| self.task(&one.id, kind_of(&one.kind)))
+                .collect()
         };
         let waking = |list: &[String]| list.iter().filter_map(|id| self.task(id, TaskKind::Wakeup)).collect();
-        vec![Request::Background(Background::View { tasks: background.map(live), wakeups: wakeups.map(waking) })]
+        vec![Request::Background(Background::View {
+            tasks: background.map(live),
+            wakeups: wakeups.map(waking),
+        })]
     }
 
     fn task(&self, id: &str, kind: TaskKind) -> Option<Task> {
@@ -229,19 +238,4 @@ fn name_of(kind: &Kind) -> &'static str {
         Kind::SubAgentStopped => "sub-agent-stopped",
         Kind::Other => "other",
     }
-}
-
-/// The arguments of the process that works, without what its supervisor has put before them: when the event was
-/// told, by the boot clock, in milliseconds.
-pub fn worker_args(args: &[OsString]) -> Option<(u64, Vec<OsString>)> {
-    let (program, rest) = args.split_first()?;
-    let (first, rest) = rest.split_first()?;
-    if first != crate::supervisor::WORKER {
-        return None;
-    }
-    let (started, rest) = rest.split_first()?;
-    let started_ms = started.to_str()?.parse().ok()?;
-    let mut own = vec![program.clone()];
-    own.extend(rest.iter().cloned());
-    Some((started_ms, own))
 }

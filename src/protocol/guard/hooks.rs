@@ -265,15 +265,16 @@ impl Work<'_> {
     }
 
     /// For `hook doctor`.
-    pub(super) fn hook_seen(&mut self, event: &str, took_us: u64) -> Answered {
+    pub(super) fn hook_seen(&mut self, event: &str, told_ms: u64) -> Answered {
         let at = self.moment.call.now.clone();
+        let took_ms = self.moment.boot.ms.saturating_sub(told_ms);
         let events = &mut self.session.events;
         if events.len() < EVENTS_MAX || events.contains_key(event) {
             let seen =
-                events.entry(event.to_owned()).or_insert(EventSeen { count: 0, at: at.clone(), took_us });
+                events.entry(event.to_owned()).or_insert(EventSeen { count: 0, at: at.clone(), took_ms });
             seen.count += 1;
             seen.at = at;
-            seen.took_us = took_us;
+            seen.took_ms = took_ms;
         }
         noted("noted")
     }

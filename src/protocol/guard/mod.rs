@@ -154,7 +154,7 @@ impl Work<'_> {
             Request::HookCleared => self.hook_cleared(),
             Request::HookMoved(to) => self.hook_moved(to.as_deref()),
             Request::HookQuestion(asked, id) => self.hook_question(*asked, id.as_deref()),
-            Request::HookSeen(event, took_us) => self.hook_seen(event, *took_us),
+            Request::HookSeen(event, told_ms) => self.hook_seen(event, *told_ms),
         }
     }
 }

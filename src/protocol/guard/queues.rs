@@ -279,9 +279,7 @@ impl Work<'_> {
             return refused(refusal.fact("id", id.as_str()).fact("began", began));
         };
         let item = items.remove(index);
-        delivered.push(id.clone());
-        let surplus = delivered.len().saturating_sub(DELIVERED_MAX);
-        delivered.drain(..surplus);
+        remember(delivered, id);
         self.log("turn-began", Some(id.as_str()), Some(item.task_id().as_str()));
         self.automatic_turn_starts(item.is_related());
         let facts = facts! { "id": id, "taskId": item.task_id(), "related": item.is_related() };

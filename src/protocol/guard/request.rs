@@ -79,7 +79,7 @@ pub enum Request {
     HookMoved(Option<String>),
     /// The agent asks the person something (true), or has the answer (false).
     HookQuestion(bool, Option<String>),
-    /// For `hook doctor`: an event came, and our part took so many microseconds.
+    /// For `hook doctor`: an event came, told at this time of the boot clock, in milliseconds.
     HookSeen(String, u64),
 }
 

@@ -445,8 +445,8 @@ pub struct EventSeen {
     pub count: u64,
     /// The last time.
     pub at: Timestamp,
-    /// From the start of the process to the commit, in microseconds.
-    pub took_us: u64,
+    /// From the start of the hook to the judgement, in milliseconds.
+    pub took_ms: u64,
 }
 
 /// The last stop or prompt event that came through a hook, so that the same event is not counted twice (case H49).

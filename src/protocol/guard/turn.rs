@@ -203,8 +203,8 @@ impl Work<'_> {
 fn continuation(unfinished: u32, attempt: u32) -> String {
     let items = if unfinished == 1 { "1 item".to_owned() } else { format!("{unfinished} items") };
     let mut text = format!(
-        "{items} of your to-do list are unfinished. Go on with them without asking. \
-         If one of them cannot be done, say why and take it off the list."
+        "Your to-do list is not finished: {items} left. Go on without asking. If an item cannot be done, say why \
+         and take it off the list."
     );
     if attempt >= BUDGET {
         text.push_str(

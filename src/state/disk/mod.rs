@@ -316,6 +316,12 @@ impl Dir {
 
 /// Makes the folder of the root with all that is missing above it, each durable in its parent.
 pub(super) fn make_root_folder(path: &Path) -> Result<()> {
+    make_folders(path, Some(FOLDER_MODE))
+}
+
+/// Makes a folder with all that is missing above it, each durable in its parent, with the mode of the root's folders
+/// or with the mode new folders have here.
+pub(super) fn make_folders(path: &Path, mode: Option<u32>) -> Result<()> {
     let absolute = std::path::absolute(path).map_err(|error| StateError::io("find", path, error))?;
     let mut missing = Vec::new();
     let mut above = absolute.as_path();
@@ -328,8 +334,12 @@ pub(super) fn make_root_folder(path: &Path) -> Result<()> {
     }
     for folder in missing.into_iter().rev() {
         match fs_err::create_dir(folder) {
-            Ok(()) => fs_err::set_permissions(folder, Permissions::from_mode(FOLDER_MODE))
-                .map_err(|error| StateError::io("set the mode of", folder, error))?,
+            Ok(()) => {
+                if let Some(mode) = mode {
+                    fs_err::set_permissions(folder, Permissions::from_mode(mode))
+                        .map_err(|error| StateError::io("set the mode of", folder, error))?;
+                }
+            }
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             Err(error) => return Err(StateError::io("make the folder", folder, error)),
         }
@@ -359,14 +369,31 @@ fn exists(path: &Path) -> Result<bool> {
 
 /// Writes a file that is written once, whole or not at all.
 pub(super) fn write_once(path: &Path, bytes: &[u8]) -> Result<()> {
-    let file = atomicwrites::AtomicFile::new(path, atomicwrites::AllowOverwrite);
-    // The crate makes a folder for its temp, and with a strange umask nobody could enter that. Every other file
-    // of ours gets its mode explicitly, so that a narrower umask for a moment changes nothing.
-    let umask = rustix::process::umask(Mode::from_raw_mode(0o077));
-    let written = file.write(|temp: &mut File| {
+    let written = write_whole(path, atomicwrites::AllowOverwrite, |temp| {
         temp.set_permissions(Permissions::from_mode(FILE_MODE))?;
         temp.write_all(bytes)
     });
+    written.map_err(|error| StateError::io("write", path, error))
+}
+
+/// Writes a file whole or not at all: what `fill` makes of a file beside it takes its place.
+pub(super) fn write_whole(
+    path: &Path,
+    overwrite: atomicwrites::OverwriteBehavior,
+    fill: impl FnOnce(&mut File) -> io::Result<()>,
+) -> io::Result<()> {
+    let whole = atomicwrites::AtomicFile::new(path, overwrite);
+    // The crate makes a folder for its temp, and with a strange umask nobody could enter that. Every other file
+    // of ours gets its mode explicitly, so that a narrower umask for a moment changes nothing.
+    let umask = rustix::process::umask(Mode::from_raw_mode(0o077));
+    let written = whole.write(fill);
     rustix::process::umask(umask);
-    written.map_err(|error| StateError::io("write", path, io::Error::from(error)))
+    written.map_err(io::Error::from)
+}
+
+/// The umask of this process.
+pub(super) fn umask() -> u32 {
+    let umask = rustix::process::umask(Mode::from_raw_mode(0o077));
+    rustix::process::umask(umask);
+    umask.as_raw_mode()
 }
