@@ -13,6 +13,7 @@
 mod agents;
 mod alike;
 mod driven;
+mod guard;
 mod http;
 mod model;
 mod packages;
