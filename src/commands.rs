@@ -49,8 +49,14 @@ pub fn run(cli: &Cli, environment: &Environment, style: &Style) -> Answer {
         Ok(context) => context,
         Err(failure) => return failure.into_answer(command),
     };
-    let done = dispatch(&context, &cli.command, style);
+    let done = match context.worker.as_ref().and_then(|worker| worker.trouble.as_deref()) {
+        Some(trouble) => hook::note(&context, &cli.command, trouble),
+        None => dispatch(&context, &cli.command, style),
+    };
     let mut answer = done.unwrap_or_else(|failure| failure.into_answer(command));
+    if context.worker.is_some() && answer.exit() != Exit::Done {
+        drop(hook::note(&context, &cli.command, &answer.message));
+    }
     answer.root.get_or_insert_with(|| context.shown_root());
     answer.changed = context.answers_change.get() || answer.exit() == Exit::Uncertain;
     answer.request_id = Some(context.request_id);

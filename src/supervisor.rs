@@ -29,22 +29,19 @@ struct Outcome {
     stdout: Option<Vec<u8>>,
     /// For people.
     complaint: Option<String>,
+    /// The worker could not note it itself.
+    is_unnoted: bool,
 }
 
 /// Answers a hook call, whatever its arguments are.
 #[allow(clippy::disallowed_methods, reason = "this wait is bounded")]
 pub fn run(call: HookCall, args: &[OsString], started_ms: u64) -> ExitCode {
-    let worker = Worker { started_ms, heard: stdout_state() == Stdout::Usable };
+    let worker = Worker { started_ms, heard: stdout_state() == Stdout::Usable, trouble: None };
     let deadline = Instant::now() + DEADLINE;
     let input = read_input(INPUT_DEADLINE);
     let outcome = match input {
         Some(input) => work(&worker.args(args), input, deadline),
-        None => Outcome {
-            stdout: None,
-            complaint: Some(
-                "standard input was not closed in time, so the event was not looked at".to_owned(),
-            ),
-        },
+        None => unnoted("standard input was not closed in time, so the event was not looked at".to_owned()),
     };
     let said = outcome.stdout.filter(|stdout| is_one_object(stdout));
     let stdout = said.unwrap_or_else(|| {
@@ -53,6 +50,9 @@ pub fn run(call: HookCall, args: &[OsString], started_ms: u64) -> ExitCode {
     // Gemini reads standard error where standard output is empty. It never is for Gemini, which gets an object.
     if let Some(complaint) = outcome.complaint {
         drop(writeln!(std::io::stderr().lock(), "lychgate hook: {complaint}"));
+        if outcome.is_unnoted {
+            note(&Worker { trouble: Some(complaint), ..worker }, args);
+        }
     }
     let mut out = std::io::stdout().lock();
     drop(out.write_all(&stdout).and_then(|()| out.flush()));
@@ -73,40 +73,46 @@ fn read_input(wait: Duration) -> Option<Vec<u8>> {
     receiver.recv_timeout(wait).ok()
 }
 
+/// A worker that said nothing, for a reason that it could not tell anybody.
+fn unnoted(complaint: String) -> Outcome {
+    Outcome { stdout: None, complaint: Some(complaint), is_unnoted: true }
+}
+
 #[allow(clippy::disallowed_methods, reason = "this wait is bounded")]
 fn work(args: &[OsString], input: Vec<u8>, deadline: Instant) -> Outcome {
-    let silent = |complaint: String| Outcome { stdout: None, complaint: Some(complaint) };
-    let mut child = match start(args) {
+    let mut child = match start(args, Stdio::piped) {
         Ok(child) => child,
-        Err(error) => return silent(format!("the event could not be worked on: {error}")),
+        Err(error) => return unnoted(format!("the event could not be worked on: {error}")),
     };
     let pid = child.id();
     feed(&mut child, input);
     let said = listen(&mut child);
     let left = deadline.saturating_duration_since(Instant::now());
     match said.recv_timeout(left) {
-        Ok(said) if said.ended_well => Outcome { stdout: Some(said.stdout), complaint: None },
-        Ok(said) => silent(if said.stderr.is_empty() {
-            "the process that worked on the event died".to_owned()
-        } else {
-            String::from_utf8_lossy(&said.stderr).trim_end().to_owned()
-        }),
+        Ok(said) if said.ended_well => {
+            Outcome { stdout: Some(said.stdout), complaint: None, is_unnoted: false }
+        }
+        Ok(said) if said.stderr.is_empty() => unnoted("the process that worked on the event died".to_owned()),
+        Ok(said) => {
+            let complaint = String::from_utf8_lossy(&said.stderr).trim_end().to_owned();
+            Outcome { stdout: None, complaint: Some(complaint), is_unnoted: false }
+        }
         Err(_) => {
             kill(pid);
-            silent("the event was not worked on in time".to_owned())
+            unnoted("the event was not worked on in time".to_owned())
         }
     }
 }
 
 /// Starts this very program again, which works even while it is being replaced by a newer one.
-fn start(args: &[OsString]) -> std::io::Result<Child> {
+fn start(args: &[OsString], stream: fn() -> Stdio) -> std::io::Result<Child> {
     let program = if cfg!(target_os = "linux") { "/proc/self/exe".into() } else { std::env::current_exe()? };
-    Command::new(program)
-        .args(args)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
+    Command::new(program).args(args).stdin(stream()).stdout(stream()).stderr(stream()).spawn()
+}
+
+/// Has the trouble noted in the root by a process that nobody waits for: the root may be what hangs.
+fn note(worker: &Worker, args: &[OsString]) {
+    drop(start(&worker.args(args), Stdio::null));
 }
 
 fn feed(child: &mut Child, input: Vec<u8>) {

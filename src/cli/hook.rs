@@ -37,6 +37,21 @@ pub enum HookVerb {
     Copilot(HookAgentArgs),
 }
 
+impl HookVerb {
+    /// The agent that makes the call; absent: a person does.
+    pub fn agent(&self) -> Option<Agent> {
+        match self {
+            Self::Install(_) | Self::Uninstall(_) | Self::Doctor(_) => None,
+            Self::Claude(_) => Some(Agent::Claude),
+            Self::Codex(_) => Some(Agent::Codex),
+            Self::Gemini(_) => Some(Agent::Gemini),
+            Self::Qwen(_) => Some(Agent::Qwen),
+            Self::Cursor(_) => Some(Agent::Cursor),
+            Self::Copilot(_) => Some(Agent::Copilot),
+        }
+    }
+}
+
 /// Whose settings of an agent are meant.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
 #[group(id = "settings_scope", multiple = false)]

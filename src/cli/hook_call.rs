@@ -16,32 +16,37 @@ pub struct HookCall {
 const WORKER: &str = "hook-worker";
 
 /// What the process that works on a hook call is told by the one that the agent has started.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Worker {
     /// When the event was told, by the boot clock, in milliseconds.
     pub started_ms: u64,
     /// Whether an answer reaches the agent. Where none does, nothing may be granted.
     pub heard: bool,
+    /// The work was not done, for this reason. It is noted, and nothing else is done.
+    pub trouble: Option<String>,
 }
 
 impl Worker {
     /// The arguments of the worker for a call with these arguments, the program's own name left out.
-    pub fn args(self, call: &[OsString]) -> Vec<OsString> {
+    pub fn args(&self, call: &[OsString]) -> Vec<OsString> {
         let heard = if self.heard { "heard" } else { "mute" };
-        let mut args: Vec<OsString> = vec![WORKER.into(), self.started_ms.to_string().into(), heard.into()];
+        let trouble = self.trouble.clone().unwrap_or_default();
+        let mut args: Vec<OsString> =
+            vec![WORKER.into(), self.started_ms.to_string().into(), heard.into(), trouble.into()];
         args.extend(call.iter().skip(1).cloned());
         args
     }
 
     /// The other way: what the worker was told, and the arguments of the call.
     pub fn read(args: &[OsString]) -> Option<(Self, Vec<OsString>)> {
-        let [program, first, started, heard, rest @ ..] = args else { return None };
+        let [program, first, started, heard, trouble, rest @ ..] = args else { return None };
         if first != WORKER {
             return None;
         }
         let started_ms = started.to_str()?.parse().ok()?;
         let own = std::iter::once(program).chain(rest).cloned().collect();
-        Some((Self { started_ms, heard: heard == "heard" }, own))
+        let trouble = Some(trouble.to_string_lossy().into_owned()).filter(|trouble| !trouble.is_empty());
+        Some((Self { started_ms, heard: heard == "heard", trouble }, own))
     }
 }
 
@@ -86,8 +91,8 @@ mod tests {
     #[test]
     fn a_worker_reads_what_it_is_told() {
         let call: Vec<OsString> = ["lychgate", "--root", "/r", "hook", "claude"].map(OsString::from).into();
-        for heard in [true, false] {
-            let worker = Worker { started_ms: 17, heard };
+        for (heard, trouble) in [(true, None), (false, Some("it died".to_owned()))] {
+            let worker = Worker { started_ms: 17, heard, trouble };
             let mut args = vec![OsString::from("lychgate")];
             args.extend(worker.args(&call));
             assert_eq!(Worker::read(&args), Some((worker, call.clone())));

@@ -150,7 +150,7 @@ impl Context {
                 Some(_) => global.lock_wait.min(HOOK_LOCK_WAIT),
                 None => global.lock_wait,
             },
-            worker: global.worker,
+            worker: global.worker.clone(),
             request_id,
             here: Here::new(),
             answers_change: Cell::new(false),

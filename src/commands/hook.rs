@@ -8,10 +8,11 @@ mod install;
 use std::path::PathBuf;
 
 use crate::answer::Answer;
-use crate::cli::{HookArgs, HookVerb};
+use crate::cli::{Command, HookArgs, HookVerb};
 use crate::dialect::settings::{Place, Scope, Unusable, places};
 use crate::dialect::{Agent, has_todo_list, todo_list_needs};
-use crate::state::{SettingsError, SettingsFile, StateError};
+use crate::protocol::codes::Code;
+use crate::state::{Access, SettingsError, SettingsFile, StateError, Store};
 
 use super::context::Context;
 use super::failure::Failure;
@@ -28,6 +29,16 @@ pub(super) fn run(context: &Context, args: &HookArgs) -> Result<Answer, Failure>
         HookVerb::Cursor(args) => events::run(context, Agent::Cursor, args),
         HookVerb::Copilot(args) => events::run(context, Agent::Copilot, args),
     }
+}
+
+/// Notes, as well as it can be done, what kept a hook from its work.
+pub(super) fn note(context: &Context, command: &Command, trouble: &str) -> Result<Answer, Failure> {
+    if let Command::Hook(HookArgs { verb }) = command
+        && let Some(agent) = verb.agent()
+    {
+        Store::open(&context.root, Access::Change)?.note_trouble(agent.as_str(), &context.now(), trouble);
+    }
+    Ok(Answer::new(context.command, Code::Ok, "the trouble is noted").verbatim(""))
 }
 
 /// The settings of an agent in a scope it has.

@@ -44,6 +44,7 @@ mod settings;
 mod testing;
 mod token_file;
 mod transaction;
+mod trouble;
 mod xum;
 
 use std::path::PathBuf;
@@ -67,6 +68,7 @@ pub use sessions::SessionEntry;
 pub use settings::{Runnable, SettingsError, SettingsFile, absolute, program, runnable};
 pub use token_file::TokenFile;
 pub use transaction::Transaction;
+pub use trouble::Trouble;
 pub use xum::XumRoot;
 
 use crate::protocol::ids::Name;

@@ -1,5 +1,6 @@
 //! `hook doctor`: whether an agent calls this program, and what keeps it from that.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -13,6 +14,7 @@ use crate::dialect::Agent;
 use crate::dialect::settings::codex::{self, Trust};
 use crate::dialect::settings::{self, Found, FoundCommand, Scope, places};
 use crate::protocol::codes::Code;
+use crate::protocol::guard::session::EventSeen;
 use crate::state::{Access, Runnable, SettingsFile, StateError, Store, absolute, canonical, chain, runnable};
 
 use super::{guard_needs, path_of, place};
@@ -44,9 +46,54 @@ pub(super) fn run(context: &Context, args: &HookDoctorArgs) -> Result<Answer, Fa
     Ok(report.answer(events_seen))
 }
 
-/// What the books say about the events that have arrived. Sessions do not keep that yet, so nothing is said.
-fn events_seen(_store: &Store, _agent: Agent) -> Map<String, Value> {
-    Map::new()
+/// What the books say about the events that have arrived, and about those that were not worked on.
+fn events_seen(store: &Store, agent: Agent) -> Map<String, Value> {
+    let ours = format!("{agent}:");
+    let mut events: BTreeMap<String, EventSeen> = BTreeMap::new();
+    let mut n_sessions = 0_u64;
+    let sessions = store.all_sessions().unwrap_or_default();
+    let sessions = sessions.into_iter().filter_map(|entry| entry.doc.ok()).map(|document| document.session);
+    for session in sessions.filter(|session| session.session_id.as_str().starts_with(&ours)) {
+        n_sessions += 1;
+        for (name, seen) in session.events {
+            let all = events.entry(name).or_insert(EventSeen { count: 0, ..seen.clone() });
+            all.count += seen.count;
+            if seen.at.as_str() >= all.at.as_str() {
+                (all.at, all.took_ms) = (seen.at, seen.took_ms);
+            }
+        }
+    }
+    let last = events.values().map(|seen| seen.at.as_str().to_owned()).max();
+    crate::facts! {
+        "sessions": n_sessions, "lastSeen": last, "events": events,
+        "trouble": store.trouble(agent.as_str()),
+    }
+}
+
+/// The same for people.
+fn told_events(seen: &Map<String, Value>) -> String {
+    let mut told = String::new();
+    let text = |value: Option<&Value>| value.map(|value| value.to_string().trim_matches('"').to_owned());
+    let events = seen.get("events").and_then(Value::as_object);
+    for (name, event) in events.into_iter().flatten() {
+        let field = |key| text(event.get(key)).unwrap_or_default();
+        let _: std::fmt::Result = writeln!(
+            told,
+            "seen: {name} {} times, last {}, {} ms",
+            field("count"),
+            field("at"),
+            field("tookMs")
+        );
+    }
+    if events.is_none_or(Map::is_empty) {
+        told.push_str("seen: no event has arrived yet\n");
+    }
+    if let Some(trouble) = seen.get("trouble").and_then(Value::as_object) {
+        let field = |key| text(trouble.get(key)).unwrap_or_default();
+        let _: std::fmt::Result =
+            writeln!(told, "trouble: {} times, last {}: {}", field("count"), field("at"), field("why"));
+    }
+    told
 }
 
 /// What was found so far.
@@ -256,6 +303,7 @@ impl Report {
                 let _: std::fmt::Result = writeln!(body, "{word}: {text}");
             }
         }
+        body.push_str(&told_events(&events_seen));
         let mut answer = Answer::new("hook", Code::Ok, message)
             .field("agent", self.agent.as_str())
             .field("healthy", healthy)

@@ -25,7 +25,11 @@ use crate::state::hex;
 
 pub(crate) fn run(context: &Context, agent: Agent, args: &HookAgentArgs) -> Result<Answer, Failure> {
     // Without a supervisor nobody keeps the exit status away from the agent, so this is none of its calls.
-    let worker = context.worker.unwrap_or(Worker { started_ms: context.boot().ms, heard: true });
+    let worker = context.worker.clone().unwrap_or(Worker {
+        started_ms: context.boot().ms,
+        heard: true,
+        trouble: None,
+    });
     let mut bytes = Vec::new();
     std::io::stdin()
         .lock()
