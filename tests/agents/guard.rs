@@ -5,21 +5,18 @@ mod twice;
 mod yields;
 
 use std::cell::RefCell;
-use std::io::Write as _;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::process::Command;
 
+use lychgate::dialect::ticket_in;
 use serde_json::Value;
 
 use crate::agents::Agent;
+use crate::call::{PROGRAM, call};
 use crate::model::Turn;
 use crate::settings::Conversation;
 use crate::stage::{Ended, Running, Stage};
-
-const PROGRAM: &str = env!("CARGO_BIN_EXE_lychgate");
-
-/// The agents whose to-dos reach a hook.
-const WITH_TO_DOS: [Agent; 4] = [Agent::Claude, Agent::Codex, Agent::Gemini, Agent::Qwen];
 
 /// An agent on its stage, with a root.
 struct Guarded {
@@ -83,38 +80,18 @@ impl Guarded {
         self.start(Conversation::Resumed(&session), prompt).end()
     }
 
-    /// The texts that the agent came back with after the model's turn `n`, counted from one; each by a ticket of its
-    /// own.
+    /// The continuations of ours that the model was asked for after its turn `n`, counted from one: each by a ticket of
+    /// its own.
     #[track_caller]
     fn continuations_since(&self, n: usize) -> Vec<String> {
-        let texts: Vec<String> =
+        let asked: Vec<String> =
             self.stage.model.turns().into_iter().skip(n).map(|asked| asked.newest).collect();
-        let mut tickets: Vec<&str> = texts
-            .iter()
-            .map(|text| lychgate::dialect::ticket_in(text).unwrap_or_else(|| panic!("{text}")))
-            .collect();
-        tickets.sort_unstable();
-        tickets.dedup();
-        assert_eq!(tickets.len(), texts.len(), "{texts:?}");
-        texts
+        let tickets: Vec<String> =
+            asked.iter().filter_map(|text| ticket_in(text)).map(str::to_owned).collect();
+        let different: BTreeSet<&String> = tickets.iter().collect();
+        assert_eq!(different.len(), tickets.len(), "{asked:?}");
+        tickets
     }
-}
-
-#[track_caller]
-fn call(root: &Path, args: &[&str], stdin: &str) -> Value {
-    let mut child = Command::new(PROGRAM)
-        .args(["--root", root.to_str().unwrap(), "--json"])
-        .args(args)
-        .env_clear()
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    child.stdin.take().unwrap().write_all(stdin.as_bytes()).unwrap();
-    let output = child.wait_with_output().unwrap();
-    let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(answer["ok"], true, "{args:?}: {answer}");
-    answer
 }
 
 /// Two to-dos that stay open, and a stop.
