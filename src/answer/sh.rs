@@ -124,7 +124,7 @@ const OUTPUTS: [(&str, &str); 24] = [
     ("background", "sessionId markId related live"),
     ("notify", "sessionId id kind status text related repeat queued began gapId omittedCount reason"),
     ("cron", "sessionId id wakeup text related repeat queued began gapId omittedCount reason"),
-    ("gaps", "sessionId gapsCount acknowledged unknownCount"),
+    ("gaps", "sessionId gapsCount acknowledgedCount unknownCount left"),
 ];
 
 /// Where a field lies that `inspect` tells as a part of something.

@@ -98,7 +98,6 @@ pub enum SessionAct {
         cause: String,
     },
     /// Move it to another directory, step by step
-    #[command(mut_arg("lifetime", |arg| arg.requires("begin")))]
     Relocate(RelocateArgs),
 }
 
@@ -133,9 +132,9 @@ pub struct RelocateArgs {
     /// It stays where it is
     #[arg(long)]
     pub abort: bool,
-    /// How long the move may take.
-    #[command(flatten)]
-    pub lifetime: Lifetime,
+    /// Give the move up after this long without a call: 500ms, 2s or 5m [default: 1m]
+    #[arg(long = "for", id = "lifetime", value_name = "DURATION", value_parser = lifetime, requires = "begin")]
+    pub length: Option<Duration>,
     /// Name the process that moves it: its death gives the move up
     #[arg(long, value_name = "PID", value_parser = value_parser!(u32).range(1..), requires = "begin")]
     pub owner_pid: Option<u32>,
@@ -155,6 +154,11 @@ pub enum MoveStep<'a> {
 }
 
 impl RelocateArgs {
+    /// How long the gate is held without a call.
+    pub fn lifetime(&self) -> Lifetime {
+        Lifetime { length: self.length }
+    }
+
     /// The step that is asked for.
     pub fn step(&self) -> MoveStep<'_> {
         match &self.to {

@@ -8,8 +8,9 @@ use crate::answer::Answer;
 use crate::cli::InspectArgs;
 use crate::protocol::codes::Code;
 use crate::protocol::guard::Moment;
-use crate::protocol::guard::queues::Taken;
-use crate::protocol::guard::session::{BUDGET, BootTime, Message, Prompt, Session, Ticket};
+use crate::protocol::guard::background::Task;
+use crate::protocol::guard::queues::{Cron, Gap, Notification, Taken};
+use crate::protocol::guard::session::{BUDGET, BootTime, Gate, Message, Prompt, Session, Ticket};
 use crate::protocol::guard::told::{obstacles, would_claim};
 use crate::protocol::ids::{Name, Timestamp};
 use crate::protocol::row::ProcessRef;
@@ -42,6 +43,7 @@ pub(crate) fn run(context: &Context, args: &InspectArgs, name: &Name) -> Result<
     fields.extend(look.queue());
     fields.extend(look.chain());
     fields.extend(look.beside());
+    fields.extend(look.waiting());
     fields.extend(look.would_be_answered()?);
     if args.explain {
         fields.extend(look.behind());
@@ -154,55 +156,63 @@ impl Look<'_> {
         }
     }
 
-    /// What lies beside the turn: texts, work in the background, the automatic queues, gaps, and refusals.
+    /// What lies beside the turn: texts, work in the background, a move, refusals.
     fn beside(&self) -> Map<String, Value> {
         let session = self.session;
-        let taken = |taken: Option<&Taken>| {
-            taken.map(|taken| {
-                json!({
-                    "at": taken.at, "leftMs": self.left_ms(&taken.deadline),
-                    "process": self.process(taken.process.as_ref()),
-                })
+        let task = |task: &Task| {
+            json!({
+                "taskId": task.task_id, "kind": task.kind.as_str(), "parent": task.parent,
+                "owner": task.owner, "related": session.is_related_task(&task.task_id), "at": task.at,
+                "ageSeconds": self.age(&task.at), "process": self.process(task.process.as_ref()),
             })
         };
-        let notifications: Vec<Value> = session.notifications.iter().map(|item| json!({
-            "id": item.id, "taskId": item.task_id, "kind": item.kind, "status": item.status,
-            "related": item.related, "seq": item.seq, "at": item.at, "taken": taken(item.taken.as_ref()),
-        })).collect();
-        let crons: Vec<Value> = session
-            .crons
-            .iter()
-            .map(|item| {
-                json!({
-                    "id": item.id, "taskId": item.task_id, "wakeup": item.wakeup, "related": item.related,
-                    "seq": item.seq, "at": item.at, "taken": taken(item.taken.as_ref()),
-                })
-            })
-            .collect();
-        let tasks: Vec<Value> = session.tasks.iter().map(|task| json!({
-            "taskId": task.task_id, "kind": task.kind.as_str(), "parent": task.parent, "owner": task.owner,
-            "at": task.at, "ageSeconds": self.age(&task.at), "process": self.process(task.process.as_ref()),
-        })).collect();
-        let gaps: Vec<Value> = session
-            .gaps
-            .iter()
-            .map(|gap| {
-                json!({
-                    "gapId": gap.gap_id, "queue": gap.queue, "omitted": gap.omitted, "related": gap.related,
-                    "at": gap.at,
-                })
-            })
-            .collect();
-        let gate = session.gate.as_ref().map(|gate| {
+        let gate = |gate: &Gate| {
             json!({
                 "from": gate.from, "to": gate.to, "since": gate.at, "leftMs": self.left_ms(&gate.deadline),
                 "process": self.process(gate.process.as_ref()),
             })
-        });
+        };
         crate::facts! {
-            "inbox": messages(&session.inbox), "kept": messages(&session.kept), "tasks": tasks,
-            "notifications": notifications, "crons": crons, "gaps": gaps, "gate": gate,
-            "question": session.question, "blocks": session.blocks, "refused": session.refused,
+            "inbox": messages(&session.inbox), "kept": messages(&session.kept),
+            "tasks": session.tasks.iter().map(task).collect::<Vec<_>>(),
+            "gate": session.gate.as_ref().map(gate), "question": session.question,
+            "blocks": session.blocks, "refused": session.refused,
+        }
+    }
+
+    /// What waits for a turn, and what had no place.
+    fn waiting(&self) -> Map<String, Value> {
+        let session = self.session;
+        let taken = |taken: &Taken| {
+            json!({
+                "at": taken.at, "leftMs": self.left_ms(&taken.deadline),
+                "process": self.process(taken.process.as_ref()),
+            })
+        };
+        let notification = |item: &Notification| {
+            json!({
+                "id": item.id, "taskId": item.task_id, "kind": item.kind, "status": item.status,
+                "related": item.related, "seq": item.seq, "at": item.at, "timesTaken": item.times_taken,
+                "taken": item.taken.as_ref().map(taken),
+            })
+        };
+        let cron = |item: &Cron| {
+            json!({
+                "id": item.id, "taskId": item.task_id, "wakeup": item.wakeup, "related": item.related,
+                "seq": item.seq, "at": item.at, "timesTaken": item.times_taken,
+                "taken": item.taken.as_ref().map(taken),
+            })
+        };
+        let gap = |gap: &Gap| {
+            json!({
+                "gapId": gap.gap_id, "queue": gap.queue, "omitted": gap.omitted.len() as u64 + gap.more,
+                "related": gap.related, "at": gap.at,
+            })
+        };
+        crate::facts! {
+            "notifications": session.notifications.iter().map(notification).collect::<Vec<_>>(),
+            "crons": session.crons.iter().map(cron).collect::<Vec<_>>(),
+            "gaps": session.gaps.iter().map(gap).collect::<Vec<_>>(),
         }
     }
 

@@ -19,6 +19,7 @@ mod codes;
 mod common;
 mod environment;
 mod field;
+mod guard;
 mod help;
 mod hook_settings;
 mod inspect;

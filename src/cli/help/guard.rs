@@ -194,7 +194,7 @@ A notice survives everything but its acknowledgement: full queues, new prompts, 
 Exit codes:
    0  ok: gaps are the notices
       acknowledged
-  10  no-session";
+  10  no-such-item, no-session";
 pub(in crate::cli) const GAPS_AFTER: &str = "\
 Example:
   lychgate gaps ci-7 --json

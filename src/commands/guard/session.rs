@@ -33,7 +33,7 @@ pub(crate) fn session(context: &Context, args: &SessionArgs) -> Result<Answer, F
 fn relocate(context: &Context, args: &RelocateArgs) -> Result<Answer, Failure> {
     let step = match args.step() {
         MoveStep::Begin(to) => {
-            Relocate::Begin { to: target(to)?, for_ms: args.lifetime.or_ms(RELOCATION_MS), process: None }
+            Relocate::Begin { to: target(to)?, for_ms: args.lifetime().or_ms(RELOCATION_MS), process: None }
         }
         MoveStep::Poll => Relocate::Poll,
         MoveStep::Commit => Relocate::Commit,
@@ -43,9 +43,11 @@ fn relocate(context: &Context, args: &RelocateArgs) -> Result<Answer, Failure> {
 }
 
 fn target(to: &Path) -> Result<String, Failure> {
-    let real =
-        real_folder(to).map_err(|error| Failure::usage(format!("--to: there is no such folder: {error}")))?;
-    utf8(real)
+    let unusable = |error: std::io::Error| match error.kind() {
+        std::io::ErrorKind::NotFound => Failure::usage(format!("--to: there is no folder `{}`", to.display())),
+        _ => Failure::usage(format!("--to: {error}")),
+    };
+    utf8(real_folder(to).map_err(unusable)?)
 }
 
 pub(crate) fn prompt(context: &Context, args: &PromptArgs) -> Result<Answer, Failure> {
