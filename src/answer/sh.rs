@@ -49,7 +49,7 @@ const IDENTITY: [(&str, &str); 4] = [
 ];
 
 /// The fields each command exports besides.
-const OUTPUTS: [(&str, &str); 24] = [
+const OUTPUTS: [(&str, &str); 25] = [
     (
         "reserve",
         "taskStatus proven receiptEligible reason reasonCode outcome ownerAlive reportPath \
