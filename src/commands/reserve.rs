@@ -110,6 +110,7 @@ impl Job<'_> {
         let exclusive = std::iter::once(task.clone()).chain(self.args.replaces.clone()).collect();
         let plan = LockPlan { run: place.run_key(), shared, exclusive };
         let refuse = || self.refuse_unlocked(&task);
+        crate::seam::pause("looked");
         let transaction = begin(self.context, self.store, &plan, &refuse)?;
         if let Some(answer) = self.answered_before(&transaction, &task) {
             let holder = transaction.row(&task).map_or(self.args.replaces.clone(), |_| Some(task.clone()));

@@ -92,6 +92,7 @@ impl Job<'_> {
         }
         let exclusive = std::iter::once(task.clone()).chain(prior.clone()).collect();
         let plan = LockPlan { run: Some(self.key.clone()), shared, exclusive };
+        crate::seam::pause("looked");
         let transaction = begin(self.context, self.store, &plan, &|| Ok(()))?;
         crate::seam::pause("locked-step");
         if let Some(record) = self.answered_before(transaction.run(), transaction.row(&task))? {
