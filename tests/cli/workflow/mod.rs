@@ -3,7 +3,6 @@
 mod choke;
 mod damage;
 mod ends;
-mod kills;
 mod paths;
 mod stopped;
 mod waits;
@@ -82,12 +81,5 @@ impl Child<'_> {
 
 /// The numbered events of the run `run`: child, status before, status after.
 pub(crate) fn events(root: &TestRoot) -> Vec<String> {
-    let out = root.json(&["inspect", "--run", "run", "--history"]).is(0, "ok").json();
-    let word = |event: &serde_json::Value, key: &str| event[key].as_str().unwrap_or("none").to_owned();
-    out["history"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|event| format!("{} {} -> {}", word(event, "subject"), word(event, "from"), word(event, "to")))
-        .collect()
+    root.step_events()
 }
