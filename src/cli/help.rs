@@ -101,6 +101,7 @@ Exit codes:
       stopping: owed lists what is in flight, whose, and since when
       already-stopped, already-stopping: an earlier Stop or settlement stands
   10  no-task-record, or stale-attempt with --attempt
+      stale-epoch: a repeat with --run or --all, after the run has gone on
   12  --wait ran out";
 pub(super) const STOP_AFTER: &str = "\
 Example:
