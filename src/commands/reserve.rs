@@ -119,6 +119,10 @@ impl Job<'_> {
             }
             return answer;
         }
+        if self.args.task.is_none() && transaction.row(&task).is_some() {
+            // Somebody took the name that was made up for this one.
+            return Err(StateError::Raced { what: format!("task `{task}`") }.into());
+        }
         refuse_stopped_run(transaction.run(), None)?;
         let fresh = self.context.fresh_attempt()?;
         let at = place.checkpoint();
@@ -196,8 +200,11 @@ impl Job<'_> {
         row.requests.seen(&self.context.request_id, &self.digest)
     }
 
-    /// A name is taken for ever, so a taken one is refused without waiting.
+    /// A name is taken for ever, so a taken one is refused without waiting. One that was made up is only made up anew.
     fn refuse_unlocked(&self, task: &Name) -> Result<(), Failure> {
+        if self.args.task.is_none() {
+            return Ok(());
+        }
         match self.store.read_task(task)? {
             Some(document) if self.seen(&document.row) == Seen::Never => {
                 Ok(reservation::refuse_taken(Some(&document.row))?)

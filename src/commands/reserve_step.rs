@@ -102,8 +102,12 @@ impl Job<'_> {
             }
             return answer;
         }
-        // What was read without the locks only chose them. If the step has another child by now, look anew.
-        if self.prior(transaction.run())? != prior {
+        // What was read without the locks only chose them. If the step has another child by now, or somebody took
+        // the name that was made up for this one, look anew. A run that was not there yet could not be locked: whoever
+        // made it meanwhile may have given the step its child.
+        let is_taken = self.args.task.is_none() && transaction.row(&task).is_some();
+        let is_made = transaction.run().is_none() && self.store.read_run(&self.key)?.is_some();
+        if is_taken || is_made || self.prior(transaction.run())? != prior {
             return Err(StateError::Raced { what: format!("task `{task}`") }.into());
         }
         self.judged(transaction, &task, ancestors, prior.as_ref(), &plan.shared)
