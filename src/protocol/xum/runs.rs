@@ -62,6 +62,7 @@ pub fn run(
         run_id,
         parent_workspace_id,
         steps,
+        unrecorded: Vec::new(),
         stop_epoch: u64::from(stopped.is_some()),
         stopped,
         created_at: made,

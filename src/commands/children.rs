@@ -1,0 +1,115 @@
+//! The child of a workflow step: the one its record names, or whatever replaced that since, or a task that says that
+//! it is the step's child where no record says so.
+
+use crate::protocol::checkpoint::unrecorded_step;
+use crate::protocol::codes::Code;
+use crate::protocol::ids::Name;
+use crate::protocol::row::Row;
+use crate::protocol::run::{Run, Step, StepStatus};
+use crate::protocol::verdict::{Call, Refusal};
+use crate::protocol::workflow::Checkpoint;
+use crate::state::Store;
+
+use super::failure::Failure;
+
+/// The step as it stands, with its child. `None`: it never had one.
+pub(crate) fn of_step(
+    store: &Store,
+    run: Option<&Run>,
+    at: &Checkpoint,
+    call: &Call,
+) -> Result<Option<Step>, Failure> {
+    if let Some(record) = run.and_then(|run| run.step(&at.step, &at.input_hash)) {
+        if record.status == StepStatus::Completed {
+            return Ok(Some(record.clone()));
+        }
+        let (child, row) = replaced_by(store, &record.task_id)?;
+        // What is recorded about a child says nothing about its replacement.
+        let is_recorded = child == record.task_id;
+        let unrecorded = || unrecorded_step(at, &child, row.as_ref(), call);
+        return Ok(Some(if is_recorded { record.clone() } else { unrecorded() }));
+    }
+    let mut found: Vec<(Name, Option<Row>)> = Vec::new();
+    for child in without_record(store, run, at)? {
+        let latest = replaced_by(store, &child)?;
+        if found.iter().all(|(child, _)| *child != latest.0) {
+            found.push(latest);
+        }
+    }
+    if let [(one, _), (other, _), ..] = found.as_slice() {
+        let why = format!("`{one}` and `{other}` both say that they work for step `{}`", at.step);
+        return Err(contradictory(one, why));
+    }
+    Ok(found.pop().map(|(child, row)| unrecorded_step(at, &child, row.as_ref(), call)))
+}
+
+/// Every child of a run, each once.
+pub(crate) fn of_run(store: &Store, run: &Run) -> Result<Vec<Name>, Failure> {
+    let recorded = run.steps.iter().map(|step| &step.task_id);
+    let mut children: Vec<Name> = Vec::new();
+    for child in recorded.chain(run.unrecorded.iter().map(|child| &child.task_id)) {
+        let (child, _) = replaced_by(store, child)?;
+        children.push(child);
+    }
+    Ok(children)
+}
+
+/// Tasks that say that they work for a step that has no record: those an import could not bind to an input, one under
+/// the name such a child gets by itself, whose run was lost, and in a root that is older than checkpoints any row.
+fn without_record(store: &Store, run: Option<&Run>, at: &Checkpoint) -> Result<Vec<Name>, Failure> {
+    let unrecorded = run.into_iter().flat_map(|run| &run.unrecorded);
+    let unrecorded = unrecorded.filter(|child| child.may_be_of(&at.step, &at.input_hash));
+    let mut found: Vec<Name> = unrecorded.map(|child| child.task_id.clone()).collect();
+    if !store.has_checkpoints_since_birth() {
+        found.extend(latest_row(store, at)?);
+    } else if let Ok(name) = Name::parse(&format!("{}.{}.1", at.run, at.step)) {
+        let row = store.read_task(&name)?.map(|document| document.row);
+        found.extend(row.filter(|row| works_for(row, at)).map(|row| row.task_id));
+    }
+    Ok(found)
+}
+
+fn works_for(row: &Row, at: &Checkpoint) -> bool {
+    row.parent_workspace_id == at.parent
+        && row.workflow_task.as_ref().is_some_and(|step| {
+            step.run_id == at.run && step.step_id == at.step && step.input_hash == at.input_hash
+        })
+}
+
+fn latest_row(store: &Store, at: &Checkpoint) -> Result<Option<Name>, Failure> {
+    let mut latest: Option<Row> = None;
+    for entry in store.tasks()? {
+        // A row that cannot be read may be this step's child.
+        let row = entry.doc?.row;
+        if works_for(&row, at) && latest.as_ref().is_none_or(|latest| latest.created_at <= row.created_at) {
+            latest = Some(row);
+        }
+    }
+    Ok(latest.map(|row| row.task_id))
+}
+
+/// The task, or what replaced it, and what replaced that; with its row, if there is one.
+fn replaced_by(store: &Store, task: &Name) -> Result<(Name, Option<Row>), Failure> {
+    let mut line = vec![task.clone()];
+    loop {
+        let Some(last) = line.last().cloned() else { return Err(Failure::internal("a line of none")) };
+        let row = store.read_task(&last)?.map(|document| document.row);
+        let retirement = row.as_ref().and_then(|row| row.retirement.as_ref());
+        let Some(next) = retirement.and_then(|retirement| retirement.replacement_task_id.clone()) else {
+            return Ok((last, row));
+        };
+        // Only what was taken over from elsewhere can say so.
+        if line.contains(&next) {
+            let why = format!("the line of replacements of `{task}` comes back to `{next}`");
+            return Err(contradictory(task, why));
+        }
+        line.push(next);
+    }
+}
+
+fn contradictory(task: &Name, why: String) -> Failure {
+    let refusal = Refusal::new(Code::Unresolved, why)
+        .fact("taskId", task.as_str())
+        .fact("reasonCode", Code::CheckpointMismatch.as_str());
+    Failure::Refused(Box::new(refusal))
+}
