@@ -13,6 +13,7 @@ use crate::protocol::reservation::{self, Reserve, Reserved, Spending};
 use crate::protocol::run::{Run, Step};
 use crate::protocol::verdict::{Credentials as _, Refusal, Role};
 use crate::protocol::workflow::{Checkpoint, Prior, StepDecision, decide, refuse_stopped_run};
+use crate::protocol::xum::runs;
 use crate::state::{
     Access, Document, LockPlan, ReceiptWrite, RunKey, StateError, Store, Transaction, Writes,
 };
@@ -268,6 +269,10 @@ impl Job<'_> {
             let path =
                 self.store.report_path(&row.parent_workspace_id, &row.task_id, report.attempt_id.as_ref());
             refusal.facts.insert("reportPath".to_owned(), json!(path.display().to_string()));
+        }
+        if refusal.code == Code::Completed && !refusal.facts.contains_key("reportPath") {
+            let result = transaction.run().and_then(runs::result_elsewhere);
+            refusal.facts.extend(result.map(|path| ("resultPath".to_owned(), json!(path))));
         }
         if let Some(run) = lifted {
             let writes = Writes { run: Some(run), ..Writes::default() };
