@@ -45,7 +45,8 @@ With --run, --step and --input-hash it is the one place where a workflow step ge
 Exit codes:
    0  reserved
   10  task-exists
-      adopt (a report exists), reattach (the child is live), completed, run-stopped: for a step
+      adopt (a report exists), reattach (the child is live, or queued: launch it), completed,
+      run-stopped: for a step
       stale-nonce, claim-spent, not-claimed: for a replacement
       ancestor-stopped
   11  nobody can tell whether the step's prior child is gone
@@ -100,6 +101,7 @@ Exit codes:
       stopping: owed lists what is in flight, whose, and since when
       already-stopped, already-stopping: an earlier Stop or settlement stands
   10  no-task-record, or stale-attempt with --attempt
+      stale-epoch: a repeat with --run or --all, after the run has gone on
   12  --wait ran out";
 pub(super) const STOP_AFTER: &str = "\
 Example:

@@ -43,15 +43,13 @@ pub(crate) fn of_step(
     Ok(found.pop().map(|(child, row)| unrecorded_step(at, &child, row.as_ref(), call)))
 }
 
-/// Every child of a run, each once.
-pub(crate) fn of_run(store: &Store, run: &Run) -> Result<Vec<Name>, Failure> {
+/// Every child of a run. One whose row cannot be read is named as the run names it.
+pub(crate) fn of_run(store: &Store, run: &Run) -> Vec<Name> {
     let recorded = run.steps.iter().map(|step| &step.task_id);
-    let mut children: Vec<Name> = Vec::new();
-    for child in recorded.chain(run.unrecorded.iter().map(|child| &child.task_id)) {
-        let (child, _) = replaced_by(store, child)?;
-        children.push(child);
-    }
-    Ok(children)
+    let children = recorded.chain(run.unrecorded.iter().map(|child| &child.task_id));
+    children
+        .map(|child| replaced_by(store, child).map_or_else(|_| child.clone(), |(child, _)| child))
+        .collect()
 }
 
 /// Tasks that say that they work for a step that has no record: those an import could not bind to an input, one under

@@ -120,6 +120,7 @@ impl Job<'_> {
             return answer;
         }
         if self.args.task.is_none() && transaction.row(&task).is_some() {
+            // Somebody took the name that was made up for this one.
             return Err(StateError::Raced { what: format!("task `{task}`") }.into());
         }
         let at = place.checkpoint();
@@ -201,7 +202,7 @@ impl Job<'_> {
         row.requests.seen(&self.context.request_id, &self.digest)
     }
 
-    /// A name is taken for ever, so a taken one is refused without waiting. One that was made up is made up anew.
+    /// A name is taken for ever, so a taken one is refused without waiting. One that was made up is only made up anew.
     fn refuse_unlocked(&self, task: &Name) -> Result<(), Failure> {
         if self.args.task.is_none() {
             return Ok(());

@@ -99,11 +99,13 @@ impl Job<'_> {
         if let Some(answer) = self.answered_before(&transaction, &plan.exclusive) {
             return answer;
         }
-        // What was read without the locks only chose them. If the step has another child by now, or a name that was
-        // made up is taken, look anew.
+        // What was read without the locks only chose them. If the step has another child by now, or somebody took
+        // the name that was made up for this one, look anew. A run that was not there yet could not be locked: whoever
+        // made it meanwhile may have given the step its child.
         let step = self.step(transaction.run())?;
         let is_taken = self.args.task.is_none() && transaction.row(&task).is_some();
-        if is_taken || step.as_ref().map(|step| &step.task_id) != prior.as_ref() {
+        let is_made = transaction.run().is_none() && self.store.read_run(&self.key)?.is_some();
+        if is_taken || is_made || step.as_ref().map(|step| &step.task_id) != prior.as_ref() {
             return Err(StateError::Raced { what: format!("task `{task}`") }.into());
         }
         self.judged(transaction, &task, ancestors, step.as_ref(), &plan.shared)

@@ -21,6 +21,26 @@ fn a_stopped_run_gives_no_step_a_child_until_somebody_goes_on_on_purpose() {
 }
 
 #[test]
+fn a_lost_answer_of_a_stop_is_given_again_and_stops_nothing_that_was_started_after_it() {
+    let root = TestRoot::new();
+    let _scan = child(&root, "scan");
+    let stop = ["stop", "--run", "run", "--request-id", "one"];
+    let first = root.json(&stop).is(0, "stopped");
+    let again = root.json(&stop).is(0, "stopped");
+    assert_eq!(first.stdout, again.stdout, "byte for byte");
+    assert_eq!(root.json(&["inspect", "--run", "run"]).get("stopEpoch"), "1", "and stopped once");
+
+    let new = ask(&root, "scan", &["--resume", "1"]).is(0, "reserved").get("taskId");
+    let before = root.row(&new);
+    let late = root.json(&stop).is(10, "stale-epoch");
+    assert_eq!((late.get("tasks.0.taskId"), late.get("tasks.0.code")), (new.clone(), "stale-epoch".into()));
+    assert_eq!(root.row(&new), before, "its child is not meant");
+    let _ = ask(&root, "scan", &[]).is(10, "reattach");
+    let _ = root.json(&["stop", "--run", "run"]).is(0, "stopped");
+    assert_eq!(root.row(&new)["taskStatus"], "interrupted");
+}
+
+#[test]
 fn a_latched_run_takes_no_replacement_either() {
     let root = TestRoot::new();
     let scan = child(&root, "scan").stopped();
@@ -71,4 +91,16 @@ fn one_run_that_cannot_be_latched_keeps_nothing_else_from_being_stopped() {
     for task in ["t", "run.scan.1", "zz.scan.1"] {
         assert_eq!(root.row(task)["taskStatus"], "interrupted", "{task}");
     }
+}
+
+#[test]
+fn a_child_whose_row_cannot_be_read_keeps_no_other_from_being_stopped_with_its_run() {
+    let root = TestRoot::new();
+    let scan = child(&root, "scan");
+    let plan = child(&root, "plan");
+    std::fs::write(root.path().join("tasks").join(&scan.task).join("row.json"), "{}").unwrap();
+    let out = root.json(&["stop", "--run", "run"]).is(65, "row-unreadable");
+    assert_eq!((out.get("tasks.0.taskId"), out.get("tasks.0.code")), (scan.task, "row-unreadable".into()));
+    assert_eq!(root.row(&plan.task)["taskStatus"], "interrupted");
+    let _ = ask(&root, "fix", &[]).is(10, "run-stopped");
 }
