@@ -19,18 +19,13 @@ pub(crate) fn of_step(
     at: &Checkpoint,
     call: &Call,
 ) -> Result<Option<Step>, Failure> {
-    if let Some(record) = run.and_then(|run| run.step(&at.step, &at.input_hash)) {
-        if record.status == StepStatus::Completed {
-            return Ok(Some(record.clone()));
-        }
-        let (child, row) = replaced_by(store, &record.task_id)?;
-        // What is recorded about a child says nothing about its replacement.
-        let is_recorded = child == record.task_id;
-        let unrecorded = || unrecorded_step(at, &child, row.as_ref(), call);
-        return Ok(Some(if is_recorded { record.clone() } else { unrecorded() }));
+    let record = run.and_then(|run| run.step(&at.step, &at.input_hash));
+    if let Some(record) = record.filter(|record| record.status == StepStatus::Completed) {
+        return Ok(Some(record.clone()));
     }
+    let recorded = record.map(|record| record.task_id.clone());
     let mut found: Vec<(Name, Option<Row>)> = Vec::new();
-    for child in without_record(store, run, at)? {
+    for child in recorded.into_iter().chain(without_record(store, run, at)?) {
         let latest = replaced_by(store, &child)?;
         if found.iter().all(|(child, _)| *child != latest.0) {
             found.push(latest);
@@ -40,7 +35,12 @@ pub(crate) fn of_step(
         let why = format!("`{one}` and `{other}` both say that they work for step `{}`", at.step);
         return Err(contradictory(one, why));
     }
-    Ok(found.pop().map(|(child, row)| unrecorded_step(at, &child, row.as_ref(), call)))
+    let Some((child, row)) = found.pop() else { return Ok(None) };
+    // What is recorded about a child says nothing about its replacement.
+    Ok(Some(match record.filter(|record| record.task_id == child) {
+        Some(record) => record.clone(),
+        None => unrecorded_step(at, &child, row.as_ref(), call),
+    }))
 }
 
 /// Every child of a run. One whose row cannot be read is named as the run names it.
@@ -52,12 +52,15 @@ pub(crate) fn of_run(store: &Store, run: &Run) -> Vec<Name> {
         .collect()
 }
 
-/// Tasks that say that they work for a step that has no record: those an import could not bind to an input, one under
-/// the name such a child gets by itself, whose run was lost, and in a root that is older than checkpoints any row.
+/// Tasks that say that they work for a step that never named them: those an import found; and where the step has no
+/// record at all, the one under the name that a child gets by itself, and in a root that is older than checkpoints any.
 fn without_record(store: &Store, run: Option<&Run>, at: &Checkpoint) -> Result<Vec<Name>, Failure> {
     let unrecorded = run.into_iter().flat_map(|run| &run.unrecorded);
     let unrecorded = unrecorded.filter(|child| child.may_be_of(&at.step, &at.input_hash));
     let mut found: Vec<Name> = unrecorded.map(|child| child.task_id.clone()).collect();
+    if run.is_some_and(|run| run.step(&at.step, &at.input_hash).is_some()) {
+        return Ok(found);
+    }
     if !store.has_checkpoints_since_birth() {
         found.extend(latest_row(store, at)?);
     } else if let Ok(name) = Name::parse(&format!("{}.{}.1", at.run, at.step)) {

@@ -61,8 +61,8 @@ pub struct Step {
     pub extra: Extra,
 }
 
-/// A task that says that it works for a step of this run, while no record of the step names it: from a root where a
-/// checkpoint could get lost. It counts as the child of whatever input of the step is asked for.
+/// A task that says that it works for a step of this run, while no record of the step ever named it: from a root where
+/// a checkpoint could get lost. It counts as a child of whatever input of the step is asked for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Unrecorded {

@@ -309,6 +309,8 @@ pub struct XumRun {
     pub lease: Sighting<i64>,
     /// The children its journal calls unresolved.
     pub noted: BTreeSet<String>,
+    /// Every child that a record of a step or an event ever named.
+    pub named: BTreeSet<String>,
     /// When it was made.
     pub created_at: Option<Timestamp>,
     /// When it last changed.

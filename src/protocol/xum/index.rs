@@ -1,12 +1,13 @@
-//! Which step records name a task, which record a step has, and which tasks work for a step without one.
+//! Which step records name a task, which record a step has, and which tasks work for a step that never named them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::super::row::Claim;
 use super::{Problem, Reading, Sighting, TaskFacts, XumRow, XumRun, XumStep};
 
 impl Reading {
-    /// Adds the runs that rows name and that have no folder, and tells of every task whose step has no record: what
-    /// is known about its run is not all that was.
+    /// Adds the runs that rows name and that have no folder, and tells of every task that its run never named: what is
+    /// known about that run is not all that was.
     pub fn tell_what_is_lost(&mut self) {
         let mut lost = BTreeMap::new();
         let index = StepIndex::of(self);
@@ -14,13 +15,13 @@ impl Reading {
         for (id, facts) in &self.tasks {
             let Some(row) = facts.row.found() else { continue };
             let Some(child) = index.unrecorded(id, row) else { continue };
-            if !index.runs.contains(&(&row.parent, &child.run)) {
+            if !index.runs.contains_key(&(&*row.parent, &*child.run)) {
                 lost.insert((row.parent.clone(), child.run), id.clone());
             }
             problems.push(Problem::new(
                 "checkpoint-missing",
                 id,
-                "it works for a step, and no checkpoint names a child of that",
+                "it works for a step of a run, and no record of that names it",
             ));
         }
         self.problems.extend(problems);
@@ -40,14 +41,15 @@ impl XumRun {
             steps: Vec::new(),
             lease: Sighting::NotFound,
             noted: BTreeSet::new(),
+            named: BTreeSet::new(),
             created_at: None,
             updated_at: None,
-            unreadable: Some(format!("it has no folder, and `{task}` works for it")),
+            unreadable: Some(format!("no folder of it can be read, and `{task}` works for it")),
         }
     }
 }
 
-/// A task that works for a step of which no record names a child.
+/// A task that works for a step of a run that never named it: the record that did got lost.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct XumUnrecorded {
     /// The run.
@@ -71,11 +73,10 @@ pub struct StepOf<'a> {
 #[derive(Debug, Default)]
 pub struct StepIndex<'a> {
     by_task: BTreeMap<&'a str, Vec<StepOf<'a>>>,
-    by_key: BTreeMap<(&'a str, &'a str, &'a str), &'a XumStep>,
-    /// The steps with a child, each with its run's owner and its run.
-    with_child: BTreeSet<(&'a str, &'a str, &'a str)>,
-    /// The runs, each with its owner.
-    runs: BTreeSet<(&'a str, &'a str)>,
+    /// By owner, run, step and input.
+    by_key: BTreeMap<[&'a str; 4], &'a XumStep>,
+    /// By owner and run.
+    runs: BTreeMap<(&'a str, &'a str), &'a XumRun>,
 }
 
 impl<'a> StepIndex<'a> {
@@ -83,12 +84,9 @@ impl<'a> StepIndex<'a> {
     pub fn of(reading: &'a Reading) -> Self {
         let mut found = Self::default();
         for run in &reading.runs {
-            found.runs.insert((&run.owner, &run.id));
+            found.runs.insert((&run.owner, &run.id), run);
             for step in &run.steps {
-                if step.task.is_some() {
-                    found.with_child.insert((&run.owner, &run.id, &step.step));
-                }
-                found.by_key.insert((&run.id, &step.step, &step.input_hash), step);
+                found.by_key.insert([&run.owner, &run.id, &step.step, &step.input_hash], step);
                 if let Some(task) = &step.task {
                     found.by_task.entry(task).or_default().push(StepOf { run, step });
                 }
@@ -97,26 +95,26 @@ impl<'a> StepIndex<'a> {
         found
     }
 
-    /// The latest record of a step and input.
-    pub fn latest(&self, run: &str, step: &str, input_hash: &str) -> Option<&'a XumStep> {
-        self.by_key.get(&(run, step, input_hash)).copied()
+    /// The latest record of the step and input a claim of a child of this owner is for.
+    pub fn latest(&self, owner: &str, claim: &Claim) -> Option<&'a XumStep> {
+        let key = [owner, claim.run_id.as_str(), claim.step_id.as_str(), claim.input_hash.as_str()];
+        self.by_key.get(&key).copied()
     }
 
-    /// The step that a task works for, if no record of it names a child: that task or another.
+    /// The step that a task works for, if its run never named that task.
     pub fn unrecorded(&self, task: &str, row: &XumRow) -> Option<XumUnrecorded> {
-        if self.by_task.contains_key(task) {
+        let claim = row.claim.as_deref();
+        let (run, step) = match (claim, &row.step) {
+            (Some(claim), _) => (claim.run_id.as_str(), claim.step_id.as_str()),
+            (None, Some((run, step))) => (run.as_str(), step.as_str()),
+            (None, None) => return None,
+        };
+        let names = |run: &&XumRun| run.named.contains(task);
+        if self.by_task.contains_key(task) || self.runs.get(&(&*row.parent, run)).is_some_and(names) {
             return None;
         }
-        if let Some(claim) = &row.claim {
-            let (run, step, hash) =
-                (claim.run_id.as_str(), claim.step_id.as_str(), claim.input_hash.as_str());
-            let child =
-                || XumUnrecorded { run: run.into(), step: step.into(), input_hash: Some(hash.into()) };
-            return self.latest(run, step, hash).is_none().then(child);
-        }
-        let (run, step) = row.step.as_ref()?;
-        let has_child = self.with_child.contains(&(row.parent.as_str(), run.as_str(), step.as_str()));
-        (!has_child).then(|| XumUnrecorded { run: run.clone(), step: step.clone(), input_hash: None })
+        let input_hash = claim.map(|claim| claim.input_hash.as_str().to_owned());
+        Some(XumUnrecorded { run: run.to_owned(), step: step.to_owned(), input_hash })
     }
 
     /// The record of the step a task works for: the one its row names, else the only one that names it.

@@ -298,8 +298,8 @@ fn replacement(id: &str, facts: &TaskFacts, steps: &StepIndex<'_>, claim: &Extra
     if let Some(named) = claim.get("replacementTaskId").and_then(Value::as_str) {
         return usable(named);
     }
-    let claim = facts.row.found()?.claim.as_deref()?;
-    let record = steps.latest(claim.run_id.as_str(), claim.step_id.as_str(), claim.input_hash.as_str())?;
+    let row = facts.row.found()?;
+    let record = steps.latest(&row.parent, row.claim.as_deref()?)?;
     record.task.as_deref().filter(|task| *task != id).and_then(usable)
 }
 

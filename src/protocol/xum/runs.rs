@@ -130,8 +130,10 @@ pub fn merge(existing: &Run, now: &Run, call: &Call) -> Result<Merged, LeftOut> 
     }
     let added = run.steps.len() - existing.steps.len();
     for child in &now.unrecorded {
-        let has_record = run.steps.iter().any(|step| child.may_be_of(&step.step_id, &step.input_hash));
-        if !has_record && run.unrecorded.iter().all(|known| known.task_id != child.task_id) {
+        // What the step was given here was given on the evidence about that child.
+        let of_it = |step: &&Step| child.may_be_of(&step.step_id, &step.input_hash);
+        let is_judged = existing.steps.iter().filter(of_it).any(|step| !step.imported);
+        if !is_judged && run.unrecorded.iter().all(|known| known.task_id != child.task_id) {
             run.unrecorded.push(child.clone());
         }
     }
@@ -150,7 +152,7 @@ pub fn merge(existing: &Run, now: &Run, call: &Call) -> Result<Merged, LeftOut> 
     Ok(Merged { run: Some(run), added, left_out })
 }
 
-/// The tasks that work for a step of this run of which no record names a child.
+/// The tasks that work for a step of this run and that it never named.
 fn unrecorded(found: &XumRun, reading: &Reading, steps: &StepIndex<'_>) -> Vec<Unrecorded> {
     let rows = reading.tasks.iter().filter_map(|(id, facts)| Some((id, facts.row.found()?)));
     let children = rows.filter(|(_, row)| row.parent == found.owner).filter_map(|(id, row)| {

@@ -29,7 +29,8 @@ fn a_row_that_names_a_step_without_a_checkpoint_is_its_prior_child() {
         json!({ "workflowTask": { "runId": RUN, "stepId": "kept" } }),
     );
     let xum = xum.row(retried).row(step_child("kept", "interrupted"));
-    let xum = xum.run("interrupted", &[step("kept", "started")], &[]).write();
+    let earlier = with(step("kept", "started"), json!({ "taskId": "former" }));
+    let xum = xum.run("interrupted", &[earlier, step("kept", "started")], &[]).write();
     let missing = |id: &str| ("checkpoint-missing".to_owned(), id.to_owned());
     assert_eq!(xum.problems(), ["busy", "lost", "over", "told"].map(missing));
     let _ = xum.import(&[]).is(0, "imported");
@@ -52,6 +53,21 @@ fn a_row_that_names_a_step_without_a_checkpoint_is_its_prior_child() {
     let unrecorded = run["steps"].as_array().unwrap().iter().filter(|step| step["status"] == "unrecorded");
     let unrecorded: Vec<_> = unrecorded.map(|step| (&step["taskId"], &step["inputHash"])).collect();
     assert_eq!(unrecorded, [(&json!("busy"), &Value::Null), (&json!("lost"), &Value::Null)]);
+}
+
+#[test]
+fn a_child_whose_record_got_lost_after_its_predecessors_stands_in_the_way_of_another() {
+    let newer =
+        with(step_child("newer", "running"), json!({ "workflowTask": { "runId": RUN, "stepId": "t" } }));
+    let xum = Xum::new().row(step_child("t", "interrupted")).receipt(MAIN, "t", ATTEMPT).row(newer);
+    let torn = format!("{}\n{{\"stepId\":\"t\",", step("t", "failed"));
+    let xum = xum.run("interrupted", &[], &[]).in_run("steps.jsonl", torn).write();
+    let _ = xum.import(&[]).is(0, "imported");
+    let before = xum.root.bytes();
+    assert_eq!(ask(&xum, "t").is(11, "unresolved").get("reasonCode"), "checkpoint-mismatch");
+    assert_eq!(xum.root.bytes(), before);
+    let _ = xum.import(&[]).is(0, "imported");
+    assert_eq!(xum.root.bytes(), before);
 }
 
 #[test]
