@@ -62,3 +62,13 @@ fn the_table_says_why_for_every_step_and_tells_two_inputs_apart() {
     plan               h              started    run.plan.1             replace        its child is proven over
     ");
 }
+
+#[test]
+fn a_run_is_not_shown_in_place_of_another_root_or_of_a_task() {
+    let root = TestRoot::new();
+    let _scan = child(&root, "scan");
+    for more in [&["--xum", "/nowhere"][..], &["--explain"], &["run.scan.1"], &["--expect", "live"]] {
+        let args = [&["inspect", "--run", "run"], more].concat();
+        let _ = root.json(&args).is(64, "usage");
+    }
+}
