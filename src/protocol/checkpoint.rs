@@ -324,8 +324,8 @@ pub fn claimed(
     call: &Call,
 ) -> Result<Option<Run>, Box<Refusal>> {
     let Some(run) = run else { return Ok(None) };
+    refuse_other_child(run, at, child)?;
     let Some(step) = run.step(&at.step, &at.input_hash) else { return Ok(None) };
-    refuse_other_child(step, at, child)?;
     match step.status {
         StepStatus::Completed => Err(Box::new(Refusal::new(
             Code::Completed,
@@ -348,23 +348,20 @@ pub fn replaced(
     new: (&Name, &AttemptId),
     call: &Call,
 ) -> Result<Run, Box<Refusal>> {
+    run.map_or(Ok(()), |run| refuse_other_child(run, at, &old.task_id))?;
     let record = run.and_then(|run| run.step(&at.step, &at.input_hash));
-    if let Some(step) = record {
-        refuse_other_child(step, at, &old.task_id)?;
-    }
     let prior = record.cloned().unwrap_or_else(|| unrecorded_step(at, &old.task_id, Some(old), call));
     let mut run = run.cloned().unwrap_or_else(|| Run::new(&at.run, &at.parent, call));
     run.start_step(at, Some(&prior), new.0, new.1, call);
     Ok(run)
 }
 
-fn refuse_other_child(step: &Step, at: &Checkpoint, child: &Name) -> Result<(), Box<Refusal>> {
-    if step.task_id == *child {
-        return Ok(());
-    }
-    let message =
-        format!("step `{}` of run `{}` has task `{}` now, not `{child}`", at.step, at.run, step.task_id);
-    Err(Box::new(
-        Refusal::new(Code::CheckpointMismatch, message).fact("currentTaskId", step.task_id.as_str()),
-    ))
+/// The checkpoint is this child's, or nobody's: neither its record nor a task that it never named is another one.
+fn refuse_other_child(run: &Run, at: &Checkpoint, child: &Name) -> Result<(), Box<Refusal>> {
+    let recorded = run.step(&at.step, &at.input_hash).map(|step| &step.task_id);
+    let unrecorded = run.unrecorded.iter().filter(|child| child.may_be_of(&at.step, &at.input_hash));
+    let mut children = recorded.into_iter().chain(unrecorded.map(|child| &child.task_id));
+    let Some(other) = children.find(|other| *other != child) else { return Ok(()) };
+    let message = format!("step `{}` of run `{}` has task `{other}` now, not `{child}`", at.step, at.run);
+    Err(Box::new(Refusal::new(Code::CheckpointMismatch, message).fact("currentTaskId", other.as_str())))
 }

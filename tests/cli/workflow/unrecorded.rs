@@ -114,3 +114,23 @@ fn two_children_of_one_step_without_a_record_contradict_each_other() {
     let _ = root.json(&["stop", "--run", "run"]);
     assert_eq!(root.row("t")["taskStatus"], "interrupted", "a Stop of the run reaches them");
 }
+
+#[test]
+fn no_claim_passes_over_a_child_that_no_record_names() {
+    let root = TestRoot::new();
+    let scan = child(&root, "scan").stopped();
+    let _task = root.reserve("t");
+    let nonce = super::paths::claim(&root, &scan.task, &scan.attempt, &[]).is(0, "claimed").get("nonce");
+    edit_run(&root, |document| {
+        document["body"]["unrecorded"] = serde_json::json!([{ "stepId": "scan", "taskId": "t" }]);
+    });
+    let before = root.bytes();
+    for _ in 0..2 {
+        let out = super::paths::claim(&root, &scan.task, &scan.attempt, &[]).is(10, "checkpoint-mismatch");
+        assert_eq!(out.get("currentTaskId"), "t");
+        let out = root.json(&["reserve", "--replaces", &scan.task, "--nonce", &nonce]);
+        let _ = out.is(10, "checkpoint-mismatch");
+        assert_eq!(ask(&root, "scan", &[]).is(11, "unresolved").get("reasonCode"), "checkpoint-mismatch");
+    }
+    assert_eq!(root.bytes(), before);
+}
