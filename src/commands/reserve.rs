@@ -123,9 +123,11 @@ impl Job<'_> {
             // Somebody took the name that was made up for this one.
             return Err(StateError::Raced { what: format!("task `{task}`") }.into());
         }
-        refuse_stopped_run(transaction.run(), None)?;
-        let fresh = self.context.fresh_attempt()?;
         let at = place.checkpoint();
+        if let Some(at) = &at {
+            refuse_stopped_run(transaction.run(), at, None)?;
+        }
+        let fresh = self.context.fresh_attempt()?;
         let request = Reserve {
             task: task.clone(),
             parent: place.parent,
@@ -136,12 +138,12 @@ impl Job<'_> {
         };
         let reserved = self.judge(&transaction, &request, &plan.shared)?;
         transact::sync_rows(&transaction, &plan.shared)?;
-        let run = match (&at, &self.args.replaces) {
-            (Some(at), Some(old)) => {
-                replaced(transaction.run(), at, old, (&task, &fresh), &self.context.call())?
-            }
-            _ => None,
-        };
+        let old = self.args.replaces.as_ref().and_then(|old| transaction.row(old));
+        let run = at
+            .as_ref()
+            .zip(old)
+            .map(|(at, old)| replaced(transaction.run(), at, old, (&task, &fresh), &self.context.call()));
+        let run = run.transpose()?;
         self.commit(transaction, reserved, run, &fresh)
     }
 

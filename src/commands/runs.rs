@@ -5,6 +5,7 @@ use crate::protocol::codes::Code;
 use crate::protocol::ids::Name;
 use crate::protocol::requests::Seen;
 use crate::protocol::run::Run;
+use crate::protocol::state::shell_word;
 use crate::protocol::verdict::{Refusal, Said};
 use crate::state::{LockPlan, RunDocument, RunKey, Store, Writes};
 
@@ -14,8 +15,11 @@ use super::repeats::{self, Grant, digest};
 use super::transact::{self, begin};
 
 /// The refusal for a run that is not there.
-pub(crate) fn no_run(run: &Name) -> Failure {
-    let message = format!("there is no run `{run}` in this root");
+fn no_run(run: &Name, parent: Option<&Name>) -> Failure {
+    let message = match parent {
+        None => format!("there is no run `{run}` in this root"),
+        Some(parent) => format!("`{parent}` has no run `{run}`"),
+    };
     Failure::Refused(Box::new(Refusal::new(Code::NoSuchStep, message).fact("runId", run.as_str())))
 }
 
@@ -29,15 +33,17 @@ pub(crate) fn find_run(
         RunKey { parent: parent.clone(), run: run.clone() }
     } else {
         let mut keys = store.find_runs(run)?;
-        let key = keys.pop().ok_or_else(|| no_run(run))?;
+        let key = keys.pop().ok_or_else(|| no_run(run, None))?;
         if let Some(other) = keys.first() {
             let message = format!("`{}` and `{}` both have a run `{run}`", other.parent, key.parent);
-            let hint = Some(format!("say which with --parent {} or --parent {}", other.parent, key.parent));
-            return Err(Failure::Call { code: Code::AmbiguousRun, message, hint });
+            let word = |name: &Name| shell_word(name.as_str());
+            let hint =
+                format!("say which: --parent {} or --parent {}", word(&other.parent), word(&key.parent));
+            return Err(Failure::Call { code: Code::AmbiguousRun, message, hint: Some(hint) });
         }
         key
     };
-    let document = store.read_run(&key)?.ok_or_else(|| no_run(run))?;
+    let document = store.read_run(&key)?.ok_or_else(|| no_run(run, parent))?;
     Ok((key, document))
 }
 
@@ -66,7 +72,7 @@ pub(crate) fn latch(
     let digest = digest(&["stop --run", key.parent.as_str(), key.run.as_str(), reason.unwrap_or_default()]);
     let plan = LockPlan { run: Some(key.clone()), ..LockPlan::default() };
     let transaction = begin(context, store, &plan, &|| Ok(()))?;
-    let run = transaction.run().cloned().ok_or_else(|| no_run(&key.run))?;
+    let run = transaction.run().cloned().ok_or_else(|| no_run(&key.run, Some(&key.parent)))?;
     match run.requests.seen(&context.request_id, &digest) {
         Seen::Before(record) => {
             let told = record.answer.get("facts").and_then(|facts| facts.get("stopEpoch"));

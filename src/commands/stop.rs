@@ -15,6 +15,7 @@ use crate::protocol::stop::{self, NamedCleanup, Stop};
 use crate::protocol::verdict::{Call, Refusal};
 use crate::state::{Access, RunKey, Store};
 
+use super::children;
 use super::context::Context;
 use super::failure::Failure;
 use super::owner::process;
@@ -65,17 +66,19 @@ fn stop_many(context: &Context, store: &Store, args: &StopArgs) -> Result<Answer
     if let Some(run) = &args.run {
         let (key, _) = find_run(store, run, args.parent.as_ref())?;
         let stopped = latch(context, store, key, reason)?;
-        tasks.extend(stopped.run.steps.iter().map(|step| step.task_id.clone()));
+        tasks.extend(children::of_run(store, &stopped.run));
         latched.push(stopped);
     } else {
+        // A run that cannot be latched is told, and keeps nothing else from being stopped.
         for entry in store.all_runs()? {
-            match entry.doc {
-                Ok(document) => {
-                    let run = document.run;
-                    let key = RunKey { parent: run.parent_workspace_id, run: run.run_id };
-                    latched.push(latch(context, store, key, reason)?);
-                }
-                Err(error) => answers.push((entry.folder, Failure::from(error).into_answer(context.command))),
+            let stopped = entry.doc.map_err(Failure::from).and_then(|document| {
+                let run = document.run;
+                let key = RunKey { parent: run.parent_workspace_id, run: run.run_id };
+                latch(context, store, key, reason)
+            });
+            match stopped {
+                Ok(stopped) => latched.push(stopped),
+                Err(failure) => answers.push((entry.folder, failure.into_answer(context.command))),
             }
         }
         for entry in store.tasks()? {

@@ -3,8 +3,11 @@
 mod choke;
 mod damage;
 mod ends;
+mod overtaken;
 mod paths;
+mod shown;
 mod stopped;
+mod unrecorded;
 mod waits;
 
 use crate::common::{Outcome, TestRoot};
@@ -82,4 +85,16 @@ impl Child<'_> {
 /// The numbered events of the run `run`: child, status before, status after.
 pub(crate) fn events(root: &TestRoot) -> Vec<String> {
     root.step_events()
+}
+
+/// Changes the document of the run `run` and makes its checksum right again.
+pub(crate) fn edit_run(root: &TestRoot, change: impl FnOnce(&mut serde_json::Value)) {
+    use sha2::Digest as _;
+    let path = root.path().join("sessions/ws/workflows/run/run.json");
+    let mut file: serde_json::Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+    change(&mut file["document"]);
+    let document = file["document"].to_string();
+    let digest = sha2::Sha256::digest(document.as_bytes());
+    let digest = digest.iter().fold(String::new(), |text, byte| format!("{text}{byte:02x}"));
+    std::fs::write(&path, format!("{{\"sha256\":\"{digest}\",\"document\":{document}}}\n")).unwrap();
 }
