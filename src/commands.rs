@@ -1,6 +1,7 @@
 //! One file a verb: arguments in, a judged transaction, an answer out. No rules and no paths here.
 
 mod admit;
+mod children;
 mod claim_retire;
 mod context;
 mod evidence;

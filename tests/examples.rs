@@ -33,9 +33,22 @@ fn restart_sh_recovers_a_killed_sub_agent_exactly_once() {
     assert!(run("restart.sh").contains("16 checks passed"), "every check of the story was made");
 }
 
+/// Rules 73 and 101.
 #[test]
 fn workflow_sh_resumes_a_killed_workflow_and_replaces_its_dead_child_once() {
-    assert!(run("workflow.sh").contains("7 checks passed"), "every check of the story was made");
+    assert!(run("workflow.sh").contains("8 checks passed"), "every check of the story was made");
+}
+
+/// Rule 101, rule 89, decision 5.
+#[test]
+fn midturn_sh_resumes_nothing_by_guessing_and_leaves_the_end_to_the_holders_of_the_tokens() {
+    assert!(run("midturn.sh").contains("25 checks passed"), "every check of the story was made");
+}
+
+/// Rules 12 and 101.
+#[test]
+fn lost_receipt_sh_names_the_missing_receipt_however_often_it_is_asked_and_changes_nothing() {
+    assert!(run("lost-receipt.sh").contains("12 checks passed"), "every check of the story was made");
 }
 
 #[test]

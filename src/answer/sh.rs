@@ -52,7 +52,7 @@ const IDENTITY: [(&str, &str); 4] = [
 const OUTPUTS: [(&str, &str); 25] = [
     (
         "reserve",
-        "taskStatus proven receiptEligible reason reasonCode outcome ownerAlive reportPath \
+        "taskStatus proven receiptEligible reason reasonCode outcome ownerAlive reportPath resultPath \
          tokenFile parentWorkspaceId runId stepId inputHash replaces replacesAttemptId \
          replacementTaskId currentAttemptId ancestor stopEpoch since owedCount lateReports otherInputsCount",
     ),

@@ -286,7 +286,7 @@ pub struct InspectArgs {
     #[arg(value_name = "TASK", value_parser = Name::parse)]
     pub tasks: Vec<Name>,
     /// Show a workflow run: every step, its child, and what `reserve` would decide now
-    #[arg(long, value_name = "R", value_parser = Name::parse, conflicts_with_all = ["tasks", "stuck", "expect"])]
+    #[arg(long, value_name = "R", value_parser = Name::parse, conflicts_with_all = ["tasks", "stuck", "expect", "explain"])]
     pub run: Option<Name>,
     /// Say which workspace's run is meant
     #[arg(long, value_name = "WS", value_parser = Name::parse, requires = "run")]
@@ -308,7 +308,7 @@ pub struct InspectArgs {
     #[arg(long, value_name = "OUTCOME", value_parser = outcome())]
     pub expect: Option<Outcome>,
     /// Look at this root of the application xum instead; nothing in it is changed
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["explain", "history", "token", "token_file", "token_fd"])]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["run", "explain", "history", "token", "token_file", "token_fd"])]
     pub xum: Option<PathBuf>,
     /// The attempt's token: its holder counts as an owner who is alive.
     #[command(flatten)]

@@ -44,12 +44,13 @@ Reserve a new task with its first attempt
 
 The row is written as queued, with a fresh attempt and its token. Nothing runs yet: `rotate --as launch` starts it. A task id is taken for ever.
 
-With --run, --step and --input-hash it is the one place where a workflow step gets a child: it looks at the step's checkpoint first, and either reserves a new child, replacing a dead one in the same commit, or tells which child there is. With --replaces and --nonce it spends a claim made by claim-retire.
+With --run, --step and --input-hash, or --input, it is the one place where a workflow step gets a child: it looks at the step's checkpoint first, and either reserves a new child, replacing a dead one in the same commit, or tells which child there is. With --replaces and --nonce it spends a claim made by claim-retire.
 
 Exit codes:
    0  reserved
   10  task-exists
-      adopt (a report exists), reattach (the child is live), completed, run-stopped: for a step
+      adopt (a report exists), reattach (the child is live, or queued: launch it), completed,
+      run-stopped: for a step
       stale-nonce, claim-spent, not-claimed: for a replacement
       ancestor-stopped
   11  nobody can tell whether the step's prior child is gone
@@ -99,12 +100,17 @@ Shut the admission of tasks
 
 Anyone may. Sends that have no turn yet are discharged, and the task becomes interrupted; a report that counts stays. No process is signalled: this keeps the books. Turns in flight and the cleanups named here hold the attempt open until they are settled.
 
+With --run the run is latched first: none of its steps gets a child until `reserve --resume EPOCH`. Then every child of it is stopped. --all does that with every run, and stops every task.
+
 Exit codes:
    0  stopped: nothing is in flight
       stopping: owed lists what is in flight, whose, and since when
       already-stopped, already-stopping: an earlier Stop or settlement stands
   10  no-task-record, or stale-attempt with --attempt
-  12  --wait ran out";
+      no-such-step: there is no such run
+      stale-epoch: a repeat with --run or --all, after the run has gone on
+  12  --wait ran out
+  64  ambiguous-run: say which with --parent";
 pub(super) const STOP_AFTER: &str = "\
 Example:
   lychgate stop fix-1 --tree --reason 'wrong branch' \\
@@ -171,13 +177,16 @@ It writes nothing, takes no lock, and works on a read-only root. The outcome is 
 
 With --session it shows a session: who waits for whom, what is under way, and what a claim would be answered now, and why.
 
+With --run R it tells every step of a workflow run, its child, and what `reserve` would decide now, and why.
+
 With --xum DIR it looks at a root of the application xum instead, also while that runs, and names the known dead end each task is in. No file with credentials is opened.
 
 Exit codes:
    0  the question is answered, whatever the outcome
   10  outcome-differs, with --expect
-      no-session
-  11  identity-changed: the task changed while it was being read
+      no-session, no-such-step: there is no session or run of that name
+  11  identity-changed: the task or the run changed while it was being read
+  64  ambiguous-run: say which with --parent
   65  the root or a row is damaged
       not-xum-root, config-unreadable: with --xum";
 pub(super) const INSPECT_AFTER: &str = "\
@@ -204,8 +213,9 @@ Record the end of a workflow step
 
 Exit codes:
    0  step-completed, step-failed, or already-ended
-  10  no-such-step, no-report, step-ended (it has the other end)
-  11  report-unreadable, legacy-no-attempt-id";
+  10  no-such-step, no-report, no-task-record, step-ended (it has the other end)
+  11  report-unreadable, legacy-no-attempt-id
+      unresolved: two tasks say that they are the step's child";
 pub(super) const STEP_AFTER: &str = "\
 Example:
   lychgate step complete --parent main --run night --step fix \\
@@ -227,7 +237,7 @@ Example:
 pub(super) const IMPORT: &str = "\
 Take over the tasks of a root of the application xum
 
-Rows, ids, markers, claims, reports, strict receipts and the checkpoints of workflow runs come along as they are; what was found active is unproven here and nobody's. Nothing in DIR is changed, no file with credentials is opened, and what is not taken over is listed with the reason. Doing it twice adds nothing.
+Rows, ids, markers, claims, reports, strict receipts and the checkpoints of workflow runs come along as they are; what was found active is unproven here and nobody's. Nothing in DIR is changed, no file with credentials is opened, and what is not taken over is listed with the reason. Doing it twice adds nothing; doing it again later adds what is new there.
 
 Stop the application first: what it does afterwards is not known here.
 

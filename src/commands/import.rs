@@ -13,7 +13,8 @@ use crate::protocol::row::{Extra, ReportRef};
 use crate::protocol::run::Run;
 use crate::protocol::verdict::{Call, Facts, Refusal, Said};
 use crate::protocol::xum::mapping::{self, LeftOut, TakenTask};
-use crate::protocol::xum::{Reading, StepIndex, XumReport, XumRun, keep, runs};
+use crate::protocol::xum::runs::{self, Merged, TakenRun};
+use crate::protocol::xum::{Reading, StepIndex, XumReport, XumRun, keep};
 use crate::state::{
     Access, LockPlan, LockWait, REPORT_BYTES_MAX, ReceiptWrite, ReportInputError, ReportMeta, ReportWrite,
     RunKey, StateError, Store, Writes, XumRoot, chain,
@@ -22,7 +23,7 @@ use crate::state::{
 use super::context::Context;
 use super::failure::Failure;
 use super::repeats::{Grant, digest, record};
-use super::transact::{commit, rewrite};
+use super::transact::{commit, rewrite, rewrite_run};
 use super::xum::{read, told};
 
 pub(crate) fn run(context: &Context, args: &ImportArgs) -> Result<Answer, Failure> {
@@ -90,6 +91,17 @@ struct Pass<'a> {
     left: Vec<LeftOut>,
 }
 
+fn known(left: LeftOut) -> Done {
+    if left.why == "already-imported" { Done::Already } else { Done::Left(left) }
+}
+
+/// What became of a run.
+struct Made {
+    is_new: bool,
+    /// How many of its steps are new.
+    n_steps: usize,
+}
+
 const KINDS: [(&str, &str); 6] = [
     ("task", "tasks"),
     ("report", "reports"),
@@ -100,9 +112,14 @@ const KINDS: [(&str, &str); 6] = [
 ];
 
 impl Pass<'_> {
-    /// Parents before their children, and the runs after all tasks. The first failure that is no matter of one task
-    /// ends the pass.
+    /// The runs first: a pass that dies must not leave a task whose step seems never to have had a child. Then the
+    /// tasks, parents before their children. The first failure that is no matter of one of them ends the pass.
     fn everything(&mut self) -> Result<(), StateError> {
+        for found in &self.reading.runs {
+            if let Err(error) = self.run(found) {
+                self.failed("run", &found.id, error)?;
+            }
+        }
         let mut ids: Vec<(usize, &String)> =
             self.reading.tasks.iter().map(|(id, facts)| (facts.line.len(), id)).collect();
         ids.sort();
@@ -114,11 +131,6 @@ impl Pass<'_> {
                     let answer = other.into_answer(self.context.command);
                     self.leave(LeftOut::new("task", id, answer.code.as_str(), answer.message));
                 }
-            }
-        }
-        for found in &self.reading.runs {
-            if let Err(error) = self.run(found) {
-                self.failed("run", &found.id, error)?;
             }
         }
         Ok(())
@@ -165,7 +177,9 @@ impl Pass<'_> {
         let mut left_out = std::mem::take(&mut taken.left_out);
         let done = if self.dry_run {
             let existing = self.store.map(|store| store.read_task(&taken.row.task_id)).transpose()?.flatten();
-            existing.map_or(Done::Taken, |document| self.known(mapping::exists(&document.row, &self.source)))
+            existing.map_or(Done::Taken, |document| {
+                known(mapping::exists(&document.row, &taken.row, &self.source))
+            })
         } else {
             self.write(id, taken, &mut left_out)?
         };
@@ -180,11 +194,6 @@ impl Pass<'_> {
         Ok(())
     }
 
-    #[allow(clippy::unused_self, reason = "it is part of the pass")]
-    fn known(&self, left: LeftOut) -> Done {
-        if left.why == "already-imported" { Done::Already } else { Done::Left(left) }
-    }
-
     /// One task in one commit: row, report and receipts.
     fn write(&self, id: &str, taken: TakenTask, left_out: &mut Vec<LeftOut>) -> Result<Done, Failure> {
         let Some(store) = self.store else { return Err(Failure::internal("a change without a root")) };
@@ -197,7 +206,7 @@ impl Pass<'_> {
                 rewrite(self.context, &transaction, &row.task_id)?;
                 return Ok(Done::Taken);
             }
-            return Ok(self.known(mapping::exists(existing, &self.source)));
+            return Ok(known(mapping::exists(existing, &row, &self.source)));
         }
         let report = match report {
             None => None,
@@ -260,47 +269,79 @@ impl Pass<'_> {
     }
 
     fn run(&mut self, found: &XumRun) -> Result<(), StateError> {
-        let (run, left_out) = match runs::run(found, self.reading, &self.source, &self.call) {
-            Ok(mapped) => mapped,
+        let TakenRun { run, mut left_out } =
+            match runs::run(found, self.reading, &self.steps, &self.source, &self.call) {
+                Ok(mapped) => mapped,
+                Err(left) => {
+                    self.leave(left);
+                    return Ok(());
+                }
+            };
+        let n_steps = run.steps.len();
+        let made = match self.write_run(run, &mut left_out)? {
+            Ok(made) => made,
             Err(left) => {
                 self.leave(left);
                 return Ok(());
             }
         };
-        let n_steps = run.steps.len();
-        let done = self.write_run(run)?;
-        self.count("run", 1, &done);
-        self.count("step", n_steps, &done);
-        match done {
-            Done::Taken => left_out.into_iter().for_each(|left| self.leave(left)),
-            Done::Already => {}
-            Done::Left(left) => self.leave(left),
+        self.count("run", 1, if made.is_new { &Done::Taken } else { &Done::Already });
+        self.count("step", made.n_steps, &Done::Taken);
+        self.count("step", n_steps.saturating_sub(made.n_steps), &Done::Already);
+        for left in left_out {
+            self.leave(left);
         }
         Ok(())
     }
 
-    fn write_run(&self, run: Run) -> Result<Done, StateError> {
-        let Some(store) = self.store else { return Ok(Done::Taken) };
+    /// One run in one commit. `left_out` is what is left of it, as far as that is news.
+    fn write_run(&self, run: Run, left_out: &mut Vec<LeftOut>) -> Result<Result<Made, LeftOut>, StateError> {
+        let new = Made { is_new: true, n_steps: run.steps.len() };
+        let Some(store) = self.store else { return Ok(Ok(new)) };
         let key = RunKey { parent: run.parent_workspace_id.clone(), run: run.run_id.clone() };
         if self.dry_run {
             let existing = store.read_run(&key)?;
-            let known =
-                |document: crate::state::RunDocument| self.known(runs::exists(&document.run, &self.source));
-            return Ok(existing.map_or(Done::Taken, known));
+            return Ok(
+                existing.map_or(Ok(new), |document| self.merged(&document.run, &run, left_out).map(|m| m.0))
+            );
         }
         let plan = LockPlan { run: Some(key), ..LockPlan::default() };
         let transaction = store.begin(&plan, LockWait(self.context.lock_wait))?;
-        if let Some(existing) = transaction.run() {
-            let by_this_call = existing.extra.get(mapping::BESIDE).and_then(|beside| beside.get("by"));
-            if by_this_call.and_then(Value::as_str) == Some(self.context.request_id.as_str()) {
-                transaction.rewrite_run()?;
-                self.context.answers_change.set(true);
-                return Ok(Done::Taken);
-            }
-            return Ok(self.known(runs::exists(existing, &self.source)));
+        let Some(existing) = transaction.run() else {
+            commit(self.context, transaction, Writes { run: Some(run), ..Writes::default() })?;
+            return Ok(Ok(new));
+        };
+        if let Some((is_new, n_steps)) = runs::added_by(existing, &self.call) {
+            // What changed there is told again with the rest.
+            let merged = runs::merge(existing, &run, &self.call).ok().filter(|_| !is_new);
+            left_out.extend(merged.into_iter().flat_map(|merged| merged.left_out));
+            rewrite_run(self.context, &transaction)?;
+            return Ok(Ok(Made { is_new, n_steps }));
         }
-        commit(self.context, transaction, Writes { run: Some(run), ..Writes::default() })?;
-        Ok(Done::Taken)
+        let (made, run) = match self.merged(existing, &run, left_out) {
+            Ok(merged) => merged,
+            Err(left) => return Ok(Err(left)),
+        };
+        if run.is_some() {
+            commit(self.context, transaction, Writes { run, ..Writes::default() })?;
+        }
+        Ok(Ok(made))
+    }
+
+    /// What a run that is here gets from this import.
+    fn merged(
+        &self,
+        existing: &Run,
+        now: &Run,
+        left_out: &mut Vec<LeftOut>,
+    ) -> Result<(Made, Option<Run>), LeftOut> {
+        let Merged { run, added, left_out: changed } = runs::merge(existing, now, &self.call)?;
+        // What was left the first time was told then.
+        if run.is_none() {
+            left_out.clear();
+        }
+        left_out.extend(changed);
+        Ok((Made { is_new: false, n_steps: added }, run))
     }
 
     fn answer(self, changed: bool, stopped_by: Option<StateError>) -> Answer {

@@ -110,6 +110,7 @@ impl Job<'_> {
         let exclusive = std::iter::once(task.clone()).chain(self.args.replaces.clone()).collect();
         let plan = LockPlan { run: place.run_key(), shared, exclusive, ..LockPlan::default() };
         let refuse = || self.refuse_unlocked(&task);
+        crate::seam::pause("looked");
         let transaction = begin(self.context, self.store, &plan, &refuse)?;
         if let Some(answer) = self.answered_before(&transaction, &task) {
             let holder = transaction.row(&task).map_or(self.args.replaces.clone(), |_| Some(task.clone()));
@@ -118,9 +119,15 @@ impl Job<'_> {
             }
             return answer;
         }
-        refuse_stopped_run(transaction.run(), None)?;
-        let fresh = self.context.fresh_attempt()?;
+        if self.args.task.is_none() && transaction.row(&task).is_some() {
+            // Somebody took the name that was made up for this one.
+            return Err(StateError::Raced { what: format!("task `{task}`") }.into());
+        }
         let at = place.checkpoint();
+        if let Some(at) = &at {
+            refuse_stopped_run(transaction.run(), at, None)?;
+        }
+        let fresh = self.context.fresh_attempt()?;
         let request = Reserve {
             task: task.clone(),
             parent: place.parent,
@@ -131,12 +138,12 @@ impl Job<'_> {
         };
         let reserved = self.judge(&transaction, &request, &plan.shared)?;
         transact::sync_rows(&transaction, &plan.shared)?;
-        let run = match (&at, &self.args.replaces) {
-            (Some(at), Some(old)) => {
-                replaced(transaction.run(), at, old, (&task, &fresh), &self.context.call())?
-            }
-            _ => None,
-        };
+        let old = self.args.replaces.as_ref().and_then(|old| transaction.row(old));
+        let run = at
+            .as_ref()
+            .zip(old)
+            .map(|(at, old)| replaced(transaction.run(), at, old, (&task, &fresh), &self.context.call()));
+        let run = run.transpose()?;
         self.commit(transaction, reserved, run, &fresh)
     }
 
@@ -195,8 +202,11 @@ impl Job<'_> {
         row.requests.seen(&self.context.request_id, &self.digest)
     }
 
-    /// A name is taken for ever, so a taken one is refused without waiting.
+    /// A name is taken for ever, so a taken one is refused without waiting. One that was made up is only made up anew.
     fn refuse_unlocked(&self, task: &Name) -> Result<(), Failure> {
+        if self.args.task.is_none() {
+            return Ok(());
+        }
         match self.store.read_task(task)? {
             Some(document) if self.seen(&document.row) == Seen::Never => {
                 Ok(reservation::refuse_taken(Some(&document.row))?)

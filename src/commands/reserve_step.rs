@@ -8,16 +8,17 @@ use crate::cli::{ReserveArgs, TokenArgs};
 use crate::protocol::checkpoint::other_inputs;
 use crate::protocol::codes::Code;
 use crate::protocol::ids::{AttemptId, Name};
-use crate::protocol::requests::{RequestRecord, Seen};
+use crate::protocol::requests::{RequestLog, Seen};
 use crate::protocol::reservation::{self, Reserve, Reserved, Spending};
-use crate::protocol::row::{Extra, Row, WorkflowTask};
-use crate::protocol::run::Run;
+use crate::protocol::run::{Run, Step};
 use crate::protocol::verdict::{Credentials as _, Refusal, Role};
 use crate::protocol::workflow::{Checkpoint, Prior, StepDecision, decide, refuse_stopped_run};
+use crate::protocol::xum::runs;
 use crate::state::{
     Access, Document, LockPlan, ReceiptWrite, RunKey, StateError, Store, Transaction, Writes,
 };
 
+use super::children;
 use super::context::Context;
 use super::evidence;
 use super::failure::Failure;
@@ -82,7 +83,7 @@ struct Job<'a> {
 impl Job<'_> {
     fn round(&self) -> Result<Answer, Failure> {
         let seen = self.store.read_run(&self.key)?.map(|document| document.run);
-        let prior = self.prior(seen.as_ref())?;
+        let prior = self.step(seen.as_ref())?.map(|step| step.task_id);
         let task = self.name()?;
         let ancestors = ancestors_of(self.store, &self.at.parent, &self.args.ancestors)?;
         let mut shared = lineage_up(self.store, &self.at.parent, &ancestors)?;
@@ -92,60 +93,26 @@ impl Job<'_> {
         }
         let exclusive = std::iter::once(task.clone()).chain(prior.clone()).collect();
         let plan = LockPlan { run: Some(self.key.clone()), shared, exclusive, ..LockPlan::default() };
+        crate::seam::pause("looked");
         let transaction = begin(self.context, self.store, &plan, &|| Ok(()))?;
         crate::seam::pause("locked-step");
-        if let Some(record) = self.answered_before(transaction.run(), transaction.row(&task))? {
-            let answer = handout::repeated(self.context, self.keys, &record, self.args.token_file.as_deref());
-            if transaction.run().is_some() {
-                transact::rewrite_run(self.context, &transaction)?;
-            }
+        if let Some(answer) = self.answered_before(&transaction, &plan.exclusive) {
             return answer;
         }
-        // What was read without the locks only chose them. If the step has another child by now, look anew.
-        if self.prior(transaction.run())? != prior {
+        // What was read without the locks only chose them. If the step has another child by now, or somebody took
+        // the name that was made up for this one, look anew. A run that was not there yet could not be locked: whoever
+        // made it meanwhile may have given the step its child.
+        let step = self.step(transaction.run())?;
+        let is_taken = self.args.task.is_none() && transaction.row(&task).is_some();
+        let is_made = transaction.run().is_none() && self.store.read_run(&self.key)?.is_some();
+        if is_taken || is_made || step.as_ref().map(|step| &step.task_id) != prior.as_ref() {
             return Err(StateError::Raced { what: format!("task `{task}`") }.into());
         }
-        self.judged(transaction, &task, ancestors, prior.as_ref(), &plan.shared)
+        self.judged(transaction, &task, ancestors, step.as_ref(), &plan.shared)
     }
 
-    /// The step's child so far: the one the checkpoint names, or whatever replaced it since. In a root that is
-    /// older than checkpoints a row that names the step counts as its child.
-    fn prior(&self, run: Option<&Run>) -> Result<Option<Name>, Failure> {
-        let named =
-            run.and_then(|run| run.step(&self.at.step, &self.at.input_hash)).map(|step| step.task_id.clone());
-        let mut prior = match named {
-            None if !self.store.has_checkpoints_since_birth() => self.row_of_step()?,
-            named => named,
-        };
-        while let Some(next) = prior.as_ref().map(|task| self.replacement(task)).transpose()?.flatten() {
-            prior = Some(next);
-        }
-        Ok(prior)
-    }
-
-    fn replacement(&self, task: &Name) -> Result<Option<Name>, Failure> {
-        let row = self.store.read_task(task)?.map(|document| document.row);
-        Ok(row.and_then(|row| row.retirement).and_then(|retirement| retirement.replacement_task_id))
-    }
-
-    fn row_of_step(&self) -> Result<Option<Name>, Failure> {
-        let at = &self.at;
-        let works_for = |row: &Row| {
-            let step = row.workflow_task.as_ref();
-            row.parent_workspace_id == at.parent
-                && step.is_some_and(|step| {
-                    step.run_id == at.run && step.step_id == at.step && step.input_hash == at.input_hash
-                })
-        };
-        let mut latest: Option<Row> = None;
-        for entry in self.store.tasks()? {
-            // A row that cannot be read may be this step's child.
-            let row = entry.doc?.row;
-            if works_for(&row) && latest.as_ref().is_none_or(|latest| latest.created_at <= row.created_at) {
-                latest = Some(row);
-            }
-        }
-        Ok(latest.map(|row| row.task_id))
+    fn step(&self, run: Option<&Run>) -> Result<Option<Step>, Failure> {
+        children::of_step(self.store, run, &self.at, &self.context.call())
     }
 
     /// The given name, or the first free `<run>.<step>.<n>`.
@@ -166,20 +133,33 @@ impl Job<'_> {
         Err(Failure::internal("every number is taken"))
     }
 
+    /// The answer this call was given before, as the run or the child it got remembers it.
     fn answered_before(
         &self,
-        run: Option<&Run>,
-        row: Option<&Row>,
-    ) -> Result<Option<RequestRecord>, Failure> {
-        let logs = [run.map(|run| &run.requests), row.map(|row| &row.requests)];
-        for log in logs.into_iter().flatten() {
-            match log.seen(&self.context.request_id, &self.digest) {
-                Seen::Never => {}
-                Seen::Before(record) => return Ok(Some(record.clone())),
-                Seen::ForAnother(record) => return Err(repeats::reused(self.context, record)),
-            }
-        }
-        Ok(None)
+        transaction: &Transaction<'_>,
+        tasks: &[Name],
+    ) -> Option<Result<Answer, Failure>> {
+        let seen = |log: &RequestLog| match log.seen(&self.context.request_id, &self.digest) {
+            Seen::Never => None,
+            Seen::Before(record) => Some(Ok(record.clone())),
+            Seen::ForAnother(record) => Some(Err(repeats::reused(self.context, record))),
+        };
+        let of_row = |task: &&Name| transaction.row(task).is_some_and(|row| seen(&row.requests).is_some());
+        let holders: Vec<&Name> = tasks.iter().filter(of_row).collect();
+        let rows = holders.iter().filter_map(|task| transaction.row(task)).map(|row| &row.requests);
+        let mut logs = transaction.run().map(|run| &run.requests).into_iter().chain(rows);
+        let record = match logs.find_map(seen)? {
+            Ok(record) => record,
+            Err(reused) => return Some(Err(reused)),
+        };
+        let answer = handout::repeated(self.context, self.keys, &record, self.args.token_file.as_deref());
+        let rewritten =
+            holders.iter().try_for_each(|task| transact::rewrite(self.context, transaction, task));
+        let rewritten = rewritten.and_then(|()| match transaction.run() {
+            Some(_) => transact::rewrite_run(self.context, transaction),
+            None => Ok(()),
+        });
+        Some(rewritten.map_err(Failure::from).and(answer))
     }
 
     fn judged(
@@ -187,16 +167,15 @@ impl Job<'_> {
         transaction: Transaction<'_>,
         task: &Name,
         ancestors: Vec<Name>,
-        prior: Option<&Name>,
+        step: Option<&Step>,
         shared: &[Name],
     ) -> Result<Answer, Failure> {
         let call = self.context.call();
-        refuse_stopped_run(transaction.run(), self.args.resume)?;
-        let document = prior.and_then(|prior| transaction.document(prior)).cloned();
-        let known = prior.map(|prior| self.known(prior, document.as_ref()));
-        let step = transaction.run().and_then(|run| run.step(&self.at.step, &self.at.input_hash)).cloned();
+        refuse_stopped_run(transaction.run(), &self.at, self.args.resume)?;
+        let document = step.and_then(|step| transaction.document(&step.task_id)).cloned();
+        let known = step.map(|step| self.known(&step.task_id, document.as_ref()));
         let (fresh, nonce) = (self.context.fresh_attempt()?, self.context.fresh_nonce()?);
-        let decision = decide(step.as_ref(), known.as_ref(), &self.at, &nonce, &call);
+        let decision = decide(step, known.as_ref(), &self.at, &nonce, &call);
         let mut run = transaction.run().cloned();
         let lifted = run.as_ref().is_some_and(|run| run.stopped.is_some());
         if let Some(run) = run.as_mut().filter(|_| lifted) {
@@ -214,12 +193,7 @@ impl Job<'_> {
             task: task.clone(),
             parent: self.at.parent.clone(),
             ancestors,
-            workflow_task: Some(WorkflowTask {
-                run_id: self.at.run.clone(),
-                step_id: self.at.step.clone(),
-                input_hash: self.at.input_hash.clone(),
-                extra: Extra::new(),
-            }),
+            workflow_task: Some(self.at.work()),
             owner: owner(self.context, &self.args.owner)?.unwrap_or_default(),
             fresh: fresh.clone(),
         };
@@ -241,7 +215,7 @@ impl Job<'_> {
         };
         self.sync(&transaction, document.as_ref(), due.is_empty(), shared)?;
         let mut run = run.unwrap_or_else(|| Run::new(&self.at.run, &self.at.parent, &call));
-        run.start_step(&self.at, task, &fresh, &call);
+        run.start_step(&self.at, step, task, &fresh, &call);
         self.commit(transaction, reserved, due, run, &fresh)
     }
 
@@ -297,6 +271,10 @@ impl Job<'_> {
             let path =
                 self.store.report_path(&row.parent_workspace_id, &row.task_id, report.attempt_id.as_ref());
             refusal.facts.insert("reportPath".to_owned(), json!(path.display().to_string()));
+        }
+        if refusal.code == Code::Completed && !refusal.facts.contains_key("reportPath") {
+            let result = transaction.run().and_then(runs::result_elsewhere);
+            refusal.facts.extend(result.map(|path| ("resultPath".to_owned(), json!(path))));
         }
         if let Some(run) = lifted {
             let writes = Writes { run: Some(run), ..Writes::default() };

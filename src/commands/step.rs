@@ -4,12 +4,13 @@ use serde_json::json;
 
 use crate::answer::Answer;
 use crate::cli::{StepArgs, StepCheckpointArgs, StepEnd};
-use crate::protocol::checkpoint::{RunChange, complete, fail, find_step};
+use crate::protocol::checkpoint::{RunChange, complete, fail, no_such_step};
 use crate::protocol::requests::Seen;
-use crate::protocol::verdict::Refusal;
+use crate::protocol::run::{Run, Step};
 use crate::protocol::workflow::Checkpoint;
-use crate::state::{Access, LockPlan, RunKey, Store, Transaction, Writes};
+use crate::state::{Access, LockPlan, RunKey, StateError, Store, Transaction, Writes};
 
+use super::children;
 use super::context::Context;
 use super::evidence;
 use super::failure::Failure;
@@ -36,44 +37,91 @@ pub(crate) fn run(context: &Context, args: &StepArgs) -> Result<Answer, Failure>
         at.input_hash.as_str(),
         error.unwrap_or_default(),
     ]);
-    let seen = store.read_run(&key)?.map(|document| document.run);
-    let child = find_step(seen.as_ref(), &at)?.task_id.clone();
-    let plan = LockPlan { run: Some(key), shared: vec![child.clone()], ..LockPlan::default() };
-    let transaction = begin(context, &store, &plan, &|| Ok(()))?;
-    let current = transaction.run().ok_or_else(|| missing(&at))?;
-    match current.requests.seen(&context.request_id, &digest) {
-        Seen::Never => {}
-        Seen::Before(record) => {
-            let answer = repeats::repeated(context, &keys, record);
-            transact::rewrite_run(context, &transaction)?;
-            return Ok(with_path(&store, answer?));
+    let job = Job { context, store: &store, keys: &keys, at, key, end: &args.end, digest };
+    // The step may get another child between the look and the locks; then it is looked at anew.
+    for _ in 0..ROUNDS_MAX {
+        match job.round() {
+            Err(Failure::State(StateError::Raced { .. })) => {}
+            done => return done,
         }
-        Seen::ForAnother(record) => return Err(repeats::reused(context, record)),
     }
-    if find_step(Some(current), &at)?.task_id != child {
-        return Err(Failure::internal("the step got another child under its lock"));
+    Err(Failure::State(StateError::Busy { what: format!("run `{}`", job.at.run), waited: context.lock_wait }))
+}
+
+/// How often a call starts over when its step got another child before its locks were held.
+const ROUNDS_MAX: usize = 64;
+
+struct Job<'a> {
+    context: &'a Context,
+    store: &'a Store,
+    keys: &'a Keys,
+    at: Checkpoint,
+    key: RunKey,
+    end: &'a StepEnd,
+    digest: String,
+}
+
+impl Job<'_> {
+    fn step(&self, run: Option<&Run>) -> Result<Option<Step>, Failure> {
+        children::of_step(self.store, run, &self.at, &self.context.call())
     }
-    let call = context.call();
-    let document = transaction.document(&child);
-    let reports = document.map(|document| evidence::reports(&store, document));
-    let change = match &args.end {
-        StepEnd::Complete(_) => {
-            let child = document.zip(reports.as_ref()).map(|(document, reports)| (&document.row, reports));
-            complete(current, &at, child, &call)?
+
+    fn round(&self) -> Result<Answer, Failure> {
+        let (context, at) = (self.context, &self.at);
+        let seen = self.store.read_run(&self.key)?.map(|document| document.run);
+        let step = self.step(seen.as_ref())?.ok_or_else(|| no_such_step(seen.as_ref(), at))?;
+        let child = step.task_id;
+        let plan =
+            LockPlan { run: Some(self.key.clone()), shared: vec![child.clone()], ..LockPlan::default() };
+        crate::seam::pause("looked");
+        let transaction = begin(context, self.store, &plan, &|| Ok(()))?;
+        match transaction.run().map(|run| run.requests.seen(&context.request_id, &self.digest)) {
+            Some(Seen::Before(record)) => {
+                let answer = repeats::repeated(context, self.keys, record);
+                transact::rewrite_run(context, &transaction)?;
+                return Ok(with_path(self.store, answer?));
+            }
+            Some(Seen::ForAnother(record)) => return Err(repeats::reused(context, record)),
+            Some(Seen::Never) | None => {}
         }
-        StepEnd::Fail { .. } => fail(current, &at, document.map(|document| &document.row), error, &call)?,
-    };
-    let path = document.and_then(|document| {
-        let row = &document.row;
-        let report = row.counted_report()?;
-        Some(store.report_path(&row.parent_workspace_id, &row.task_id, report.attempt_id.as_ref()))
-    });
-    let mut change = change;
-    if let Some(path) = path {
-        let below_root = path.strip_prefix(store.root()).unwrap_or(&path);
-        change.said.facts.insert("reportPath".to_owned(), json!(below_root.display().to_string()));
+        let step = self.step(transaction.run())?.filter(|step| step.task_id == child);
+        let step = step.ok_or_else(|| StateError::Raced { what: format!("step `{}`", at.step) })?;
+        let change = self.judged(&transaction, &step)?;
+        self.sync(&transaction, &step)?;
+        let answer = commit(context, self.keys, transaction, change, &self.digest)?;
+        Ok(with_path(self.store, answer))
     }
-    Ok(with_path(&store, commit(context, &keys, transaction, change, &digest)?))
+
+    /// Syncs what the end of the step rests on and what the commit does not write itself.
+    fn sync(&self, transaction: &Transaction<'_>, step: &Step) -> Result<(), Failure> {
+        transact::sync_rows(transaction, std::slice::from_ref(&step.task_id))?;
+        let row = transaction.row(&step.task_id);
+        if let (StepEnd::Complete(_), Some(row)) = (self.end, row)
+            && let Some(report) = row.counted_report()
+        {
+            transaction.sync_report(&row.parent_workspace_id, &row.task_id, report.attempt_id.as_ref())?;
+        }
+        Ok(())
+    }
+
+    fn judged(&self, transaction: &Transaction<'_>, step: &Step) -> Result<RunChange, Failure> {
+        let (store, at, call) = (self.store, &self.at, self.context.call());
+        let document = transaction.document(&step.task_id);
+        let row = document.map(|document| &document.row);
+        let mut change = match self.end {
+            StepEnd::Complete(_) => {
+                let reports = document.map(|document| evidence::reports(store, document));
+                complete(transaction.run(), at, step, row.zip(reports.as_ref()), &call)?
+            }
+            StepEnd::Fail { error, .. } => fail(transaction.run(), at, step, row, error.as_deref(), &call)?,
+        };
+        if let Some((row, report)) = row.and_then(|row| Some((row, row.counted_report()?))) {
+            let path = store.report_path(&row.parent_workspace_id, &row.task_id, report.attempt_id.as_ref());
+            let below_root = path.strip_prefix(store.root()).unwrap_or(&path);
+            change.said.facts.insert("reportPath".to_owned(), json!(below_root.display().to_string()));
+        }
+        Ok(change)
+    }
 }
 
 /// What is remembered of an answer names the report below the root, so that a repeat is right after the root was
@@ -113,14 +161,4 @@ pub(crate) fn checkpoint(args: &StepCheckpointArgs) -> Result<Checkpoint, Failur
         step: args.step.clone(),
         input_hash: input::required(&args.step, &args.input)?,
     })
-}
-
-fn missing(at: &Checkpoint) -> Failure {
-    match find_step(None, at) {
-        Err(refusal) => Failure::Refused(refusal),
-        Ok(_) => Failure::Refused(Box::new(Refusal::new(
-            crate::protocol::codes::Code::NoSuchStep,
-            "the run is gone",
-        ))),
-    }
 }

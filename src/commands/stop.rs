@@ -12,16 +12,17 @@ use crate::protocol::ids::{AttemptId, Name};
 use crate::protocol::row::Row;
 use crate::protocol::settlement::ClosingWords;
 use crate::protocol::stop::{self, NamedCleanup, Stop};
-use crate::protocol::verdict::Refusal;
+use crate::protocol::verdict::{Call, Refusal};
 use crate::state::{Access, RunKey, Store};
 
+use super::children;
 use super::context::Context;
 use super::failure::Failure;
 use super::owner::process;
 use super::repeats::{Grant, digest};
-use super::runs::{find_run, latch};
+use super::runs::{Latched, find_run, latch};
 use super::tokens::Keys;
-use super::transact::{Ancestors, TaskCall};
+use super::transact::{Ancestors, Sight, TaskCall};
 
 pub(crate) fn run(context: &Context, args: &StopArgs) -> Result<Answer, Failure> {
     let store = Store::open(&context.root, Access::Change)?;
@@ -33,7 +34,7 @@ pub(crate) fn run(context: &Context, args: &StopArgs) -> Result<Answer, Failure>
         tasks => tasks.to_vec(),
     };
     let keys = Keys::without_token(&store)?;
-    let job = Job { context, store: &store, keys: &keys, args };
+    let job = Job { context, store: &store, keys: &keys, args, lifted: Vec::new() };
     let mut answers: Vec<(String, Answer)> = Vec::new();
     for task in &tasks {
         answers.push((task.to_string(), job.stop(task, Part::Named)));
@@ -58,25 +59,26 @@ pub(crate) fn run(context: &Context, args: &StopArgs) -> Result<Answer, Failure>
 /// child is stopped.
 fn stop_many(context: &Context, store: &Store, args: &StopArgs) -> Result<Answer, Failure> {
     let keys = Keys::without_token(store)?;
-    let job = Job { context, store, keys: &keys, args };
     let reason = args.reason.as_deref();
     let mut latched = Vec::new();
     let mut tasks: Vec<Name> = Vec::new();
     let mut answers: Vec<(String, Answer)> = Vec::new();
     if let Some(run) = &args.run {
         let (key, _) = find_run(store, run, args.parent.as_ref())?;
-        let run = latch(context, store, &key, reason)?;
-        tasks.extend(run.steps.iter().map(|step| step.task_id.clone()));
-        latched.push(run);
+        let stopped = latch(context, store, key, reason)?;
+        tasks.extend(children::of_run(store, &stopped.run));
+        latched.push(stopped);
     } else {
+        // A run that cannot be latched is told, and keeps nothing else from being stopped.
         for entry in store.all_runs()? {
-            match entry.doc {
-                Ok(document) => {
-                    let run = document.run;
-                    let key = RunKey { parent: run.parent_workspace_id, run: run.run_id };
-                    latched.push(latch(context, store, &key, reason)?);
-                }
-                Err(error) => answers.push((entry.folder, Failure::from(error).into_answer(context.command))),
+            let stopped = entry.doc.map_err(Failure::from).and_then(|document| {
+                let run = document.run;
+                let key = RunKey { parent: run.parent_workspace_id, run: run.run_id };
+                latch(context, store, key, reason)
+            });
+            match stopped {
+                Ok(stopped) => latched.push(stopped),
+                Err(failure) => answers.push((entry.folder, failure.into_answer(context.command))),
             }
         }
         for entry in store.tasks()? {
@@ -89,23 +91,30 @@ fn stop_many(context: &Context, store: &Store, args: &StopArgs) -> Result<Answer
     }
     let mut seen = HashSet::new();
     tasks.retain(|task| seen.insert(task.clone()));
-    for task in &tasks {
-        answers.push((task.to_string(), job.stop(task, Part::Below)));
+    let lifted = latched.iter().filter(|stopped| stopped.is_lifted()).map(|stopped| stopped.key.clone());
+    let job = Job { context, store, keys: &keys, args, lifted: lifted.collect() };
+    let mut meant = Vec::new();
+    for task in tasks {
+        let answer = job.stop(&task, Part::Below);
+        let name = task.to_string();
+        if stands(&answer) {
+            meant.push(task);
+        }
+        answers.push((name, answer));
     }
     if args.tree {
-        job.stop_descendants(&tasks, &mut answers)?;
+        job.stop_descendants(&meant, &mut answers)?;
     }
     if let Some(wait) = args.wait {
         job.wait(&mut answers, wait)?;
     }
     let mut answer = joined(context, answers, true);
-    if let ([run], Some(_)) = (latched.as_slice(), &args.run) {
-        answer.fields.insert("runId".to_owned(), json!(run.run_id));
-        answer.fields.insert("stopEpoch".to_owned(), json!(run.stop_epoch));
+    if let ([stopped], Some(_)) = (latched.as_slice(), &args.run) {
+        answer.fields.insert("runId".to_owned(), json!(stopped.key.run));
+        answer.fields.insert("stopEpoch".to_owned(), json!(stopped.epoch));
     } else {
-        let runs: Vec<Value> =
-            latched.iter().map(|run| json!({ "runId": run.run_id, "stopEpoch": run.stop_epoch })).collect();
-        answer.fields.insert("runs".to_owned(), Value::Array(runs));
+        let of_run = |stopped: &Latched| json!({ "runId": stopped.key.run, "stopEpoch": stopped.epoch });
+        answer.fields.insert("runs".to_owned(), Value::Array(latched.iter().map(of_run).collect()));
     }
     Ok(answer)
 }
@@ -115,6 +124,8 @@ struct Job<'a> {
     store: &'a Store,
     keys: &'a Keys,
     args: &'a StopArgs,
+    /// Runs that somebody went on with on purpose after this very Stop was made; it is only repeated.
+    lifted: Vec<RunKey>,
 }
 
 /// How a task came to be stopped.
@@ -165,9 +176,25 @@ impl Job<'_> {
                 if self.args.receipt == ReceiptCopies::ParentOnly { "parent-only" } else { "" },
             ]),
         };
-        call.run(&|row, _, call| stop::stop(row, request.as_ref().map_err(Clone::clone)?, call), &|_| {
-            Grant::default()
-        })
+        let judge = |row: &Row, _: &Sight<'_>, call: &Call| {
+            self.refuse_lifted(row)?;
+            stop::stop(row, request.as_ref().map_err(Clone::clone)?, call)
+        };
+        call.run(&judge, &|_| Grant::default())
+    }
+
+    /// What a run has started after its Stop was lifted on purpose is not meant by a repeat of that Stop. What the
+    /// Stop has stopped is answered from its record, before this is asked.
+    fn refuse_lifted(&self, row: &Row) -> Result<(), Box<Refusal>> {
+        let of_run = |key: &&RunKey| {
+            let run = row.workflow_task.as_ref().map(|step| &step.run_id);
+            row.parent_workspace_id == key.parent && run == Some(&key.run)
+        };
+        let Some(key) = self.lifted.iter().find(of_run) else { return Ok(()) };
+        let message =
+            format!("run `{}` was stopped before by this call, and somebody has gone on since", key.run);
+        let hint = "to stop it again, take a new request id";
+        Err(Box::new(Refusal::new(Code::StaleEpoch, message).hint(hint).fact("runId", key.run.as_str())))
     }
 
     /// The request; or the refusal of a debtor that cannot be recorded, which only a new call is told.

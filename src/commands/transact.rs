@@ -194,6 +194,7 @@ impl TaskCall<'_> {
         let seen = self.store.read_task(self.task)?.ok_or_else(|| no_task(self.task))?;
         let refuse = || self.refuse_unlocked(&seen, judge);
         let plan = self.plan(&seen.row)?;
+        crate::seam::pause("looked");
         let transaction = begin(self.context, self.store, &plan, &refuse)?;
         crate::seam::pause("locked-task");
         let document = transaction.document(self.task).cloned().ok_or_else(|| no_task(self.task))?;

@@ -10,8 +10,10 @@ use crate::protocol::classify::{Classified, Outcome, classify};
 use crate::protocol::codes::Code;
 use crate::protocol::ids::{AttemptId, Name};
 use crate::protocol::verdict::{Credentials as _, Refusal, Role};
+use crate::protocol::workflow::Checkpoint;
 use crate::state::{Access, Document, Store};
 
+use super::children;
 use super::context::Context;
 use super::evidence;
 use super::failure::Failure;
@@ -32,7 +34,7 @@ pub(crate) fn run(context: &Context, args: &WaitArgs) -> Result<Answer, Failure>
     let deadline = Instant::now() + args.timeout;
     let mut pause = POLL_MIN;
     loop {
-        let task = awaited(&store, args)?;
+        let task = awaited(context, &store, args)?;
         let document = store.read_task(&task)?.ok_or_else(|| no_task(&task))?;
         let found = look(context, &store, &document, keys.as_ref());
         if found.outcome == args.outcome {
@@ -59,21 +61,31 @@ pub(crate) fn run(context: &Context, args: &WaitArgs) -> Result<Answer, Failure>
 }
 
 /// The task: named, or the child the step has now.
-fn awaited(store: &Store, args: &WaitArgs) -> Result<Name, Failure> {
+fn awaited(context: &Context, store: &Store, args: &WaitArgs) -> Result<Name, Failure> {
     if let Some(task) = &args.task {
         return Ok(task.clone());
     }
     let (Some(run), Some(step)) = (&args.run, &args.step) else {
         return Err(Failure::usage("no task is named"));
     };
-    let (_, document) = find_run(store, run, args.parent.as_ref())?;
-    let latest = document.run.steps.iter().rev().filter(|record| record.step_id == *step);
-    latest.max_by(|a, b| a.started_at.cmp(&b.started_at)).map(|record| record.task_id.clone()).ok_or_else(
-        || {
-            let message = format!("run `{run}` has no record of step `{step}`");
-            Failure::Refused(Box::new(Refusal::new(Code::NoSuchStep, message)))
-        },
-    )
+    let (key, document) = find_run(store, run, args.parent.as_ref())?;
+    let run = &document.run;
+    // A step may have a child for each of several inputs: the one that was started last is meant.
+    let records = run.steps.iter().filter(|record| record.step_id == *step);
+    let latest = records.max_by(|a, b| a.started_at.cmp(&b.started_at)).map(|record| &record.input_hash);
+    let unrecorded = || run.unrecorded.iter().find(|child| child.step_id == *step);
+    let input_hash = latest.cloned().or_else(|| Some(unrecorded()?.asked_hash()));
+    let at = input_hash.map(|input_hash| Checkpoint {
+        parent: key.parent,
+        run: key.run,
+        step: step.clone(),
+        input_hash,
+    });
+    let found = at.map(|at| children::of_step(store, Some(run), &at, &context.call())).transpose()?.flatten();
+    found.map(|step| step.task_id).ok_or_else(|| {
+        let message = format!("run `{}` has no record of step `{step}`", run.run_id);
+        Failure::Refused(Box::new(Refusal::new(Code::NoSuchStep, message)))
+    })
 }
 
 fn look(context: &Context, store: &Store, document: &Document, keys: Option<&Keys>) -> Classified {

@@ -30,6 +30,7 @@ impl Run {
             run_id: run.clone(),
             parent_workspace_id: parent.clone(),
             steps: Vec::new(),
+            unrecorded: Vec::new(),
             stopped: None,
             stop_epoch: 0,
             created_at: call.now.clone(),
@@ -65,11 +66,20 @@ impl Run {
         });
     }
 
-    /// Records that a step has a fresh child. A child it had before and that is not recorded as failed yet is
-    /// disposed first, so that the list of events tells the whole story.
-    pub fn start_step(&mut self, at: &Checkpoint, task: &Name, attempt: &AttemptId, call: &Call) {
-        self.dispose(at, "its child is over without a result", call);
-        let before = self.step(&at.step, &at.input_hash).map(|step| step.status);
+    /// Records that a step has a fresh child. The child it had, `prior`, is disposed first if it is not recorded as
+    /// failed yet, so that the list of events tells the whole story.
+    pub fn start_step(
+        &mut self,
+        at: &Checkpoint,
+        prior: Option<&Step>,
+        task: &Name,
+        attempt: &AttemptId,
+        call: &Call,
+    ) {
+        if let Some(prior) = prior {
+            self.dispose(prior, "its child is over without a result", call);
+        }
+        let before = self.status(at);
         let step = Step {
             step_id: at.step.clone(),
             input_hash: at.input_hash.clone(),
@@ -87,23 +97,30 @@ impl Run {
     }
 
     /// Records a started step as failed. Any other status stays.
-    pub fn dispose(&mut self, at: &Checkpoint, why: &str, call: &Call) {
-        let Some(step) =
-            self.step(&at.step, &at.input_hash).filter(|step| step.status == StepStatus::Started)
-        else {
-            return;
-        };
-        let ended = Step {
-            status: StepStatus::Failed,
-            ended_at: Some(call.now.clone()),
-            error: Some(why.to_owned()),
-            ..step.clone()
-        };
-        self.put(ended.clone());
-        self.record(call, &ended, Some(StepStatus::Started));
+    fn dispose(&mut self, step: &Step, why: &str, call: &Call) {
+        if step.status == StepStatus::Started {
+            self.end(&failed(step, Some(why), call), call);
+        }
     }
 
+    /// Adds the record of a step as another root has it.
+    pub fn record_imported(&mut self, step: Step) {
+        self.put(step);
+    }
+
+    fn end(&mut self, step: &Step, call: &Call) {
+        let before = self.step(&step.step_id, &step.input_hash).map(|step| step.status);
+        self.put(step.clone());
+        self.record(call, step, before);
+    }
+
+    fn status(&self, at: &Checkpoint) -> Option<StepStatus> {
+        self.step(&at.step, &at.input_hash).map(|step| step.status)
+    }
+
+    /// A step that has a record has no child without one.
     fn put(&mut self, step: Step) {
+        self.unrecorded.retain(|child| !child.may_be_of(&step.step_id, &step.input_hash));
         let known =
             |record: &&mut Step| record.step_id == step.step_id && record.input_hash == step.input_hash;
         match self.steps.iter_mut().find(known) {
@@ -148,20 +165,36 @@ pub fn stop_run(run: &Run, reason: Option<&str>, call: &Call) -> Run {
     run
 }
 
-/// The record of a step, or the refusal that there is none.
-pub fn find_step<'r>(run: Option<&'r Run>, at: &Checkpoint) -> Result<&'r Step, Box<Refusal>> {
-    run.and_then(|run| run.step(&at.step, &at.input_hash)).ok_or_else(|| {
-        let message =
-            format!("run `{}` has no record of step `{}` with input {}", at.run, at.step, at.input_hash);
-        let other: Vec<&str> = other_inputs(run, at);
-        let mut refusal = Refusal::new(Code::NoSuchStep, message);
-        if !other.is_empty() {
-            refusal = refusal
-                .hint("the step has records under the inputs named in `otherInputs`")
-                .fact("otherInputs", other);
-        }
-        Box::new(refusal)
-    })
+/// A step whose child `task` no record names, as its record would be.
+pub fn unrecorded_step(at: &Checkpoint, task: &Name, row: Option<&Row>, call: &Call) -> Step {
+    Step {
+        step_id: at.step.clone(),
+        input_hash: at.input_hash.clone(),
+        status: StepStatus::Started,
+        task_id: task.clone(),
+        attempt_id: row.and_then(|row| row.task_attempt_id.clone()),
+        started_at: row.map_or_else(|| call.now.clone(), |row| row.created_at.clone()),
+        ended_at: None,
+        error: None,
+        imported: false,
+        extra: Extra::new(),
+    }
+}
+
+/// The refusal for a step that never had a child.
+pub fn no_such_step(run: Option<&Run>, at: &Checkpoint) -> Box<Refusal> {
+    let message = format!(
+        "run `{}` of `{}` has no record of step `{}` with input {}",
+        at.run, at.parent, at.step, at.input_hash
+    );
+    let other: Vec<&str> = other_inputs(run, at);
+    let mut refusal = Refusal::new(Code::NoSuchStep, message);
+    if !other.is_empty() {
+        refusal = refusal
+            .hint("the step has records under the inputs named in `otherInputs`")
+            .fact("otherInputs", other);
+    }
+    Box::new(refusal)
 }
 
 /// The inputs other than this one that the step has a record for.
@@ -182,12 +215,12 @@ fn about(step: &Step, at: &Checkpoint) -> Facts {
 
 /// `step complete`: the child's report becomes the step's result.
 pub fn complete(
-    run: &Run,
+    run: Option<&Run>,
     at: &Checkpoint,
+    step: &Step,
     child: Option<(&Row, &ReportEvidence)>,
     call: &Call,
 ) -> Result<RunChange, Box<Refusal>> {
-    let step = find_step(Some(run), at)?;
     match step.status {
         StepStatus::Completed => {
             let message = format!("step `{}` was completed before", at.step);
@@ -223,13 +256,13 @@ pub fn complete(
 
 /// `step fail`: the step's child gave no result that counts.
 pub fn fail(
-    run: &Run,
+    run: Option<&Run>,
     at: &Checkpoint,
+    step: &Step,
     child: Option<&Row>,
     error: Option<&str>,
     call: &Call,
 ) -> Result<RunChange, Box<Refusal>> {
-    let step = find_step(Some(run), at)?;
     match step.status {
         StepStatus::Failed => {
             let message = format!("step `{}` was recorded as failed before", at.step);
@@ -246,14 +279,19 @@ pub fn fail(
             format!("task `{}` has no attempt id, so nothing could fence it after this", row.task_id);
         return Err(Box::new(Refusal::new(Code::LegacyNoAttemptId, message)));
     }
-    let failed = Step {
+    let message = format!("step `{}` is recorded as failed", at.step);
+    Ok(ended_as(run, &failed(step, error, call), at, Code::StepFailed, message, call))
+}
+
+/// The record of a step that failed here: whatever it was taken over as, its child was fenced when it failed.
+fn failed(step: &Step, error: Option<&str>, call: &Call) -> Step {
+    Step {
         status: StepStatus::Failed,
         ended_at: Some(call.now.clone()),
         error: error.map(str::to_owned),
+        imported: false,
         ..step.clone()
-    };
-    let message = format!("step `{}` is recorded as failed", at.step);
-    Ok(ended_as(run, &failed, at, Code::StepFailed, message, call))
+    }
 }
 
 fn ended(step: &Step, at: &Checkpoint) -> Box<Refusal> {
@@ -263,11 +301,17 @@ fn ended(step: &Step, at: &Checkpoint) -> Box<Refusal> {
     Box::new(refusal)
 }
 
-fn ended_as(run: &Run, step: &Step, at: &Checkpoint, code: Code, message: String, call: &Call) -> RunChange {
-    let mut run = run.clone();
+fn ended_as(
+    run: Option<&Run>,
+    step: &Step,
+    at: &Checkpoint,
+    code: Code,
+    message: String,
+    call: &Call,
+) -> RunChange {
+    let mut run = run.cloned().unwrap_or_else(|| Run::new(&at.run, &at.parent, call));
     let facts = about(step, at);
-    run.put(step.clone());
-    run.record(call, step, Some(StepStatus::Started));
+    run.end(step, call);
     RunChange { run: Some(Box::new(run)), said: Said { code, message, facts } }
 }
 
@@ -280,45 +324,44 @@ pub fn claimed(
     call: &Call,
 ) -> Result<Option<Run>, Box<Refusal>> {
     let Some(run) = run else { return Ok(None) };
+    refuse_other_child(run, at, child)?;
     let Some(step) = run.step(&at.step, &at.input_hash) else { return Ok(None) };
-    refuse_other_child(step, at, child)?;
     match step.status {
         StepStatus::Completed => Err(Box::new(Refusal::new(
             Code::Completed,
             format!("step `{}` is completed by task `{child}`", at.step),
         ))),
         StepStatus::Started => {
-            let mut run = run.clone();
-            run.dispose(at, "its child was retired", call);
-            Ok(Some(run))
+            let mut changed = run.clone();
+            changed.dispose(step, "its child was retired", call);
+            Ok(Some(changed))
         }
         StepStatus::Failed => Ok(None),
     }
 }
 
-/// What spending a claim does to the checkpoint: it names the replacement now. `None`: there is no checkpoint.
+/// What spending a claim does to the checkpoint: it names the replacement now, also where it named no child before.
 pub fn replaced(
     run: Option<&Run>,
     at: &Checkpoint,
-    old: &Name,
+    old: &Row,
     new: (&Name, &AttemptId),
     call: &Call,
-) -> Result<Option<Run>, Box<Refusal>> {
-    let Some(run) = run else { return Ok(None) };
-    let Some(step) = run.step(&at.step, &at.input_hash) else { return Ok(None) };
-    refuse_other_child(step, at, old)?;
-    let mut run = run.clone();
-    run.start_step(at, new.0, new.1, call);
-    Ok(Some(run))
+) -> Result<Run, Box<Refusal>> {
+    run.map_or(Ok(()), |run| refuse_other_child(run, at, &old.task_id))?;
+    let record = run.and_then(|run| run.step(&at.step, &at.input_hash));
+    let prior = record.cloned().unwrap_or_else(|| unrecorded_step(at, &old.task_id, Some(old), call));
+    let mut run = run.cloned().unwrap_or_else(|| Run::new(&at.run, &at.parent, call));
+    run.start_step(at, Some(&prior), new.0, new.1, call);
+    Ok(run)
 }
 
-fn refuse_other_child(step: &Step, at: &Checkpoint, child: &Name) -> Result<(), Box<Refusal>> {
-    if step.task_id == *child {
-        return Ok(());
-    }
-    let message =
-        format!("step `{}` of run `{}` has task `{}` now, not `{child}`", at.step, at.run, step.task_id);
-    Err(Box::new(
-        Refusal::new(Code::CheckpointMismatch, message).fact("currentTaskId", step.task_id.as_str()),
-    ))
+/// The checkpoint is this child's, or nobody's: neither its record nor a task that it never named is another one.
+fn refuse_other_child(run: &Run, at: &Checkpoint, child: &Name) -> Result<(), Box<Refusal>> {
+    let recorded = run.step(&at.step, &at.input_hash).map(|step| &step.task_id);
+    let unrecorded = run.unrecorded.iter().filter(|child| child.may_be_of(&at.step, &at.input_hash));
+    let mut children = recorded.into_iter().chain(unrecorded.map(|child| &child.task_id));
+    let Some(other) = children.find(|other| *other != child) else { return Ok(()) };
+    let message = format!("step `{}` of run `{}` has task `{other}` now, not `{child}`", at.step, at.run);
+    Err(Box::new(Refusal::new(Code::CheckpointMismatch, message).fact("currentTaskId", other.as_str())))
 }

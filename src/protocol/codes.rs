@@ -156,7 +156,7 @@ codes! {
     Retired = "retired", Refused, "the attempt was retired for a workflow step; start a new task instead";
     StaleAttempt = "stale-attempt", Refused, "the task has another attempt now";
     StaleLaunch = "stale-launch", Refused, "the queued row was taken over by another launcher, or changed its attempt";
-    StaleEpoch = "stale-epoch", Refused, "the task was stopped again since the expected epoch";
+    StaleEpoch = "stale-epoch", Refused, "the task was stopped again since the expected epoch; or the run that a repeated Stop is about has gone on since";
     NotOwner = "not-owner", Refused, "this needs the token of that attempt";
     NotQueued = "not-queued", Refused, "only a queued task can be launched";
     NotInterrupted = "not-interrupted", Refused, "only an interrupted task can be reawakened or retired without a report";

@@ -61,6 +61,35 @@ pub struct Step {
     pub extra: Extra,
 }
 
+/// A task that says that it works for a step of this run, while no record of the step ever named it: from a root where
+/// a checkpoint could get lost. It counts as a child of whatever input of the step is asked for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Unrecorded {
+    /// The step.
+    pub step_id: Name,
+    /// Its input, if anything says which.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input_hash: Option<Name>,
+    /// The task.
+    pub task_id: Name,
+    /// Unknown fields.
+    #[serde(flatten)]
+    pub extra: Extra,
+}
+
+impl Unrecorded {
+    /// An input under which it is asked for.
+    pub fn asked_hash(&self) -> Name {
+        self.input_hash.clone().unwrap_or_else(|| self.step_id.clone())
+    }
+
+    /// Whether the task may be the child of this step and input.
+    pub fn may_be_of(&self, step: &Name, input_hash: &Name) -> bool {
+        self.step_id == *step && self.input_hash.as_ref().is_none_or(|hash| hash == input_hash)
+    }
+}
+
 /// The latch of a stopped run: until it is lifted, no step gets a child.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -86,6 +115,9 @@ pub struct Run {
     /// The latest record of every step and input, in the order they were first started.
     #[serde(default)]
     pub steps: Vec<Step>,
+    /// Children without a record. Each is here until its step gets one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unrecorded: Vec<Unrecorded>,
     /// Set while the run is stopped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stopped: Option<RunStop>,

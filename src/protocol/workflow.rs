@@ -8,7 +8,7 @@ use super::codes::Code;
 use super::ids::{AttemptId, Name, Nonce};
 use super::lineage::ReceiptEvidence;
 use super::retirement::{ClaimEvidence, ClaimRequest, claim};
-use super::row::{ClaimMode, ClosedBy, Row, TaskStatus};
+use super::row::{ClaimMode, ClosedBy, Extra, Row, TaskStatus, WorkflowTask};
 use super::run::{Run, Step, StepStatus};
 use super::settlement::{ClosingWords, close, release};
 use super::state::{Phase, shell_word};
@@ -25,6 +25,18 @@ pub struct Checkpoint {
     pub step: Name,
     /// Its input.
     pub input_hash: Name,
+}
+
+impl Checkpoint {
+    /// What a child of it works for.
+    pub fn work(&self) -> WorkflowTask {
+        WorkflowTask {
+            run_id: self.run.clone(),
+            step_id: self.step.clone(),
+            input_hash: self.input_hash.clone(),
+            extra: Extra::new(),
+        }
+    }
 }
 
 /// The step's child so far, and what is known about it.
@@ -57,14 +69,27 @@ pub enum StepDecision {
 }
 
 /// Refuses while the run is stopped, unless the caller names the Stop it goes on after.
-pub fn refuse_stopped_run(run: Option<&Run>, resume: Option<u64>) -> Result<(), Box<Refusal>> {
+pub fn refuse_stopped_run(
+    run: Option<&Run>,
+    at: &Checkpoint,
+    resume: Option<u64>,
+) -> Result<(), Box<Refusal>> {
     let Some(run) = run.filter(|run| run.stopped.is_some() && resume != Some(run.stop_epoch)) else {
         return Ok(());
     };
     let message = format!("run `{}` was stopped, so none of its steps gets a child", run.run_id);
+    let word = |name: &Name| shell_word(name.as_str());
+    let ask = format!(
+        "lychgate reserve --run {} --step {} --input-hash {} --parent {} --resume {}",
+        word(&at.run),
+        word(&at.step),
+        word(&at.input_hash),
+        word(&at.parent),
+        run.stop_epoch
+    );
     Err(Box::new(
         Refusal::new(Code::RunStopped, message)
-            .hint(format!("to go on on purpose: reserve ... --resume {}", run.stop_epoch))
+            .hint(format!("to go on on purpose: {ask}"))
             .fact("stopEpoch", run.stop_epoch),
     ))
 }
@@ -87,7 +112,9 @@ pub fn decide(
             format!("step `{}` names task `{}`, and there is no row for it", checkpoint.step, prior.task);
         return unresolved(Code::NoTaskRecord, why, prior);
     };
-    let (row, evidence, receipt) = settle_if_proven(row, &prior.evidence, call);
+    let (mut row, evidence, receipt) = settle_if_proven(row, &prior.evidence, call);
+    // A row that was taken over may not say for which input it works; the checkpoint that is asked about does.
+    row.workflow_task.get_or_insert_with(|| checkpoint.work());
     let found = classify(&row, &evidence);
     let failed = status.is_some_and(|step| step.status == StepStatus::Failed);
     let imported = status.is_some_and(|step| step.imported);

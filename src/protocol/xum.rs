@@ -4,11 +4,14 @@
 //! in which of the known dead ends it is, [`mapping`] what is taken over from it, and [`keep`] which words of it
 //! may be repeated at all.
 
+pub mod index;
 pub mod keep;
 pub mod mapping;
 pub mod outcome;
 pub mod runs;
 pub mod situation;
+
+pub use index::{StepIndex, StepOf, XumUnrecorded};
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -306,6 +309,8 @@ pub struct XumRun {
     pub lease: Sighting<i64>,
     /// The children its journal calls unresolved.
     pub noted: BTreeSet<String>,
+    /// Every child that a record of a step or an event ever named.
+    pub named: BTreeSet<String>,
     /// When it was made.
     pub created_at: Option<Timestamp>,
     /// When it last changed.
@@ -327,57 +332,4 @@ pub struct Reading {
     pub runs: Vec<XumRun>,
     /// What is wrong with the root, sorted.
     pub problems: Vec<Problem>,
-}
-
-/// The latest record of a step, and its run.
-#[derive(Debug, Clone, Copy)]
-pub struct StepOf<'a> {
-    /// The run.
-    pub run: &'a XumRun,
-    /// The record.
-    pub step: &'a XumStep,
-}
-
-/// Which latest step records name a task, and which record a step has.
-#[derive(Debug, Default)]
-pub struct StepIndex<'a> {
-    by_task: BTreeMap<&'a str, Vec<StepOf<'a>>>,
-    by_key: BTreeMap<(&'a str, &'a str, &'a str), &'a XumStep>,
-}
-
-impl<'a> StepIndex<'a> {
-    /// The index of a reading.
-    pub fn of(reading: &'a Reading) -> Self {
-        let mut found = Self::default();
-        for run in &reading.runs {
-            for step in &run.steps {
-                found.by_key.insert((&run.id, &step.step, &step.input_hash), step);
-                if let Some(task) = &step.task {
-                    found.by_task.entry(task).or_default().push(StepOf { run, step });
-                }
-            }
-        }
-        found
-    }
-
-    /// The latest record of a step and input.
-    pub fn latest(&self, run: &str, step: &str, input_hash: &str) -> Option<&'a XumStep> {
-        self.by_key.get(&(run, step, input_hash)).copied()
-    }
-
-    /// The record of the step a task works for: the one its row names, else the only one that names it.
-    pub fn step_of(&self, task: &str, facts: &TaskFacts) -> Option<StepOf<'a>> {
-        let named = self.by_task.get(task)?;
-        let row = facts.row.found();
-        if let Some((run, step)) = row.and_then(|row| row.step.as_ref()) {
-            let mut fitting = named.iter().filter(|of| of.run.id == *run && of.step.step == *step);
-            let first = fitting.next().copied();
-            // Two inputs of one step that both name it contradict each other.
-            return first.filter(|_| fitting.next().is_none());
-        }
-        match named.as_slice() {
-            [only] => Some(*only),
-            _ => None,
-        }
-    }
 }

@@ -86,15 +86,17 @@ impl XumRoot {
                 }
             }
         }
-        problems.sort();
-        problems.dedup();
-        Ok(Reading {
+        let mut reading = Reading {
             has_write_id: config.has_write_id,
             n_workspaces: config.n_workspaces,
             tasks,
             runs,
             problems,
-        })
+        };
+        reading.tell_what_is_lost();
+        reading.problems.sort();
+        reading.problems.dedup();
+        Ok(reading)
     }
 
     /// Reads the text of a report that was found, fit to be kept. `None`: it is not the one that was found any more.

@@ -171,6 +171,15 @@ impl TestRoot {
         std::fs::write(&path, format!("{{\"sha256\":\"{digest}\",\"document\":{text}}}\n")).unwrap();
     }
 
+    /// The numbered events of the run `run`: child, status before, status after.
+    pub fn step_events(&self) -> Vec<String> {
+        let out = self.json(&["inspect", "--run", "run", "--history"]).is(0, "ok").json();
+        let word = |event: &Value, key: &str| event[key].as_str().unwrap_or("none").to_owned();
+        let told =
+            |event| format!("{} {} -> {}", word(event, "subject"), word(event, "from"), word(event, "to"));
+        out["history"].as_array().unwrap().iter().map(told).collect()
+    }
+
     /// The attempts of a task that have a receipt in a workspace's folder, sorted.
     pub fn receipts(&self, workspace: &str, task: &str) -> Vec<String> {
         let folder = ["sessions", workspace, "subagent-attempt-settlements", task];

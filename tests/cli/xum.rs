@@ -6,6 +6,7 @@ mod changing;
 mod evidence;
 mod import;
 mod import_left;
+mod import_steps;
 mod large;
 mod matrix;
 mod secrets;

@@ -32,6 +32,7 @@ mod explore;
 mod points;
 mod prep;
 mod situations;
+mod stop_run;
 mod world;
 
 use std::fmt::Write as _;

@@ -23,3 +23,4 @@ mod identities;
 mod pending;
 mod repeats;
 mod start;
+mod steps;

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::protocol::classify::{Evidence, ReportEvidence};
 use crate::protocol::lineage::ReceiptEvidence;
-use crate::protocol::row::Row;
+use crate::protocol::row::{ClaimAuthority, Row};
 use crate::protocol::state::{Phase, owed_words};
 use crate::protocol::verdict::Role;
 use crate::state::Store;
@@ -31,10 +31,15 @@ pub(super) fn pieces(store: &Store, row: &Row, evidence: &Evidence, owner_why: &
     if let Some(claim) = &row.task_attempt_retired_by {
         let spent = row.retirement.as_ref().and_then(|r| r.replacement_task_id.as_ref());
         let spent = spent.map_or("not spent".to_owned(), |task| format!("spent by `{task}`"));
+        // Decision 5: a claim that no receipt carried is shown as such.
+        let word = match claim.authority {
+            Some(ClaimAuthority::Token) => "on the word of the owner's token alone, ",
+            None => "",
+        };
         pieces.push(piece(
             "claim",
             "row",
-            &format!("for run {} step {}, {spent}", claim.run_id, claim.step_id),
+            &format!("for run {} step {}, {word}{spent}", claim.run_id, claim.step_id),
         ));
     }
     Value::Array(pieces)

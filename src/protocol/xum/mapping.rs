@@ -59,10 +59,14 @@ pub struct TakenTask {
     pub left_out: Vec<LeftOut>,
 }
 
-/// Whether a task that exists in our root is this one: why it is not taken over again.
-pub fn exists(row: &Row, source: &str) -> LeftOut {
+/// Whether a task that exists in our root is this one: why it is not taken over again. `now` is what would be.
+pub fn exists(row: &Row, now: &Row, source: &str) -> LeftOut {
     let from = row.extra.get(BESIDE).and_then(|beside| beside.get("root")).and_then(Value::as_str);
     let (why, says) = match from {
+        Some(from) if from == source && row.extra.get(BESIDE) != now.extra.get(BESIDE) => (
+            "changed-since",
+            "it was taken over from this root before, and has changed there since; what is here stays",
+        ),
         Some(from) if from == source => ("already-imported", "it was taken over from this root before"),
         Some(_) => {
             ("imported-from-another-root", "a task of this name was taken over from another root before")
@@ -117,6 +121,7 @@ pub fn task(
         extra: Extra::new(),
     });
     row.past_attempts = past_attempts(found, report.as_ref(), &receipts);
+    beside.insert("evidence".to_owned(), evidence(found, facts));
     row.extra.insert(BESIDE.to_owned(), Value::Object(beside));
     let attempt = row.task_attempt_id.as_ref().map(|id| id.as_str().to_owned());
     row.record(call, None, Code::Imported, attempt.as_deref(), None);
@@ -131,6 +136,19 @@ pub fn bind(row: &mut Row, report: ReportRef, counts: bool) {
     if counts {
         row.task_status = TaskStatus::Reported;
     }
+}
+
+/// What the row's own fields were made of, so that a later import sees whether any of it has changed there.
+fn evidence(found: &XumRow, facts: &TaskFacts) -> Value {
+    let report = facts.report.found();
+    let receipts = facts.receipts.iter().map(|(receipt, _)| &receipt.attempt_id);
+    json!({
+        "attemptId": found.attempt, "unproven": found.unproven,
+        "retired": found.claim.is_some(),
+        "replacement": found.claim.as_ref().and_then(|claim| claim.extra.get("replacementTaskId")),
+        "report": facts.report.word(), "reportAttemptId": report.map(|report| &report.attempt),
+        "reportSha256": report.map(|report| &report.text_sha256), "receipts": receipts.collect::<Vec<_>>(),
+    })
 }
 
 fn ancestors(line: &[String]) -> Vec<Name> {
@@ -278,11 +296,20 @@ fn workflow_task(id: &str, facts: &TaskFacts, steps: &StepIndex<'_>) -> Option<W
 /// What replaced a retired task: named by the claim, or by the latest record of its checkpoint.
 fn replacement(id: &str, facts: &TaskFacts, steps: &StepIndex<'_>, claim: &Extra) -> Option<Name> {
     if let Some(named) = claim.get("replacementTaskId").and_then(Value::as_str) {
-        return Name::parse(named).ok();
+        return usable(named);
     }
-    let claim = facts.row.found()?.claim.as_deref()?;
-    let record = steps.latest(claim.run_id.as_str(), claim.step_id.as_str(), claim.input_hash.as_str())?;
-    record.task.as_deref().filter(|task| *task != id).and_then(|task| Name::parse(task).ok())
+    let row = facts.row.found()?;
+    let record = steps.latest(&row.parent, row.claim.as_deref()?)?;
+    record.task.as_deref().filter(|task| *task != id).and_then(usable)
+}
+
+/// The name of a task that ours cannot have: no task has this one either, so that nobody takes a step for one that
+/// never had a child, or a claim for one that was never spent.
+const UNUSABLE: &str = "(its id cannot be a name here)";
+
+/// The name of a task that exists there, whatever its id.
+pub(super) fn usable(id: &str) -> Option<Name> {
+    Name::parse(id).or_else(|_| Name::parse(UNUSABLE)).ok()
 }
 
 fn past_attempts(

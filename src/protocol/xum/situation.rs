@@ -103,7 +103,7 @@ pub fn of_task(
     fences: bool,
     now_ms: i64,
 ) -> Vec<Situation> {
-    let mut found: Vec<Situation> = by_row(facts, outcome).into_iter().collect();
+    let mut found = by_row(facts, outcome);
     let open = step.filter(|of| of.step.status.is_open());
     if let Some(of) = open.filter(|_| outcome != Outcome::Reported) {
         let interrupted = facts.row.found().is_some_and(|row| row.status == XumStatus::Interrupted);
@@ -120,26 +120,21 @@ pub fn of_task(
     found
 }
 
-fn by_row(facts: &TaskFacts, outcome: Outcome) -> Option<Situation> {
+fn by_row(facts: &TaskFacts, outcome: Outcome) -> Vec<Situation> {
     let row = match &facts.row {
-        Sighting::NotFound => return Some(Situation::StepWithoutRow),
-        Sighting::Unreadable(_) => return None,
-        Sighting::Found(row) => row,
+        Sighting::NotFound => return vec![Situation::StepWithoutRow],
+        Sighting::Found(row) if outcome != Outcome::Reported => row,
+        Sighting::Found(_) | Sighting::Unreadable(_) => return Vec::new(),
     };
-    if outcome == Outcome::Reported {
-        return None;
-    }
     let says_reported = row.status == XumStatus::Reported || row.reported_at;
     if says_reported && !row.status.is_active() && facts.report == Sighting::NotFound {
-        return Some(Situation::ReportMissing);
+        return vec![Situation::ReportMissing];
     }
-    if row.unproven {
-        return Some(Situation::UnprovenLineage);
-    }
-    match row.status {
+    let by_status = match row.status {
         XumStatus::Queued => Some(Situation::QueuedChild),
         XumStatus::Starting => Some(Situation::StartingChild),
         XumStatus::Running | XumStatus::AwaitingReport => Some(Situation::SilentChild),
         XumStatus::Interrupted | XumStatus::Reported => None,
-    }
+    };
+    row.unproven.then_some(Situation::UnprovenLineage).into_iter().chain(by_status).collect()
 }

@@ -178,15 +178,12 @@ fn parse(fields: Map<String, Value>) -> std::result::Result<XumRow, String> {
         Some(Value::Bool(true)) => true,
         Some(_) => return Err(wrong("taskAttemptUnproven")),
     };
-    let claim = fields.get("taskAttemptRetiredBy").map(|claim| serde_json::from_value(claim.clone()));
-    let claim: Option<Claim> = claim.transpose().map_err(|_| wrong("taskAttemptRetiredBy"))?;
-    let id = text("id")?;
-    if claim.as_ref().is_some_and(|claim| {
-        Some(claim.child_task_id.as_str()) != id || Some(&claim.attempt_id) != attempt.as_ref()
-    }) {
-        return Err("its claim is another attempt's".to_owned());
-    }
     let executing = text("taskExecutionStatus")?;
+    let reactivated = executing.is_some_and(|word| EXECUTING.contains(&word));
+    let claim = claim(&fields, attempt.as_ref())?;
+    if claim.is_some() && (status.is_active() || reactivated) {
+        return Err("it is retired, and at work".to_owned());
+    }
     Ok(XumRow {
         parent,
         status,
@@ -197,10 +194,33 @@ fn parse(fields: Map<String, Value>) -> std::result::Result<XumRow, String> {
         step: step(fields.get("workflowTask")).map_err(|()| wrong("workflowTask"))?,
         reported_at: text("reportedAt")?.is_some(),
         archived: archived(text("archivedAt")?, text("unarchivedAt")?),
-        reactivated: executing.is_some_and(|word| EXECUTING.contains(&word)),
+        reactivated,
         created_at: instant(fields.get("createdAt")),
         fields,
     })
+}
+
+/// Reads the mark that retires an attempt: this one's, and for a replacement that can be one, if it names any.
+fn claim(
+    fields: &Map<String, Value>,
+    attempt: Option<&AttemptId>,
+) -> std::result::Result<Option<Claim>, String> {
+    let Some(found) = fields.get("taskAttemptRetiredBy") else { return Ok(None) };
+    let wrong = || "its `taskAttemptRetiredBy` is not of the known form".to_owned();
+    let claim: Claim = serde_json::from_value(found.clone()).map_err(|_| wrong())?;
+    let id = fields.get("id").and_then(Value::as_str);
+    if Some(claim.child_task_id.as_str()) != id || Some(&claim.attempt_id) != attempt {
+        return Err("its claim is another attempt's".to_owned());
+    }
+    match claim.extra.get("replacementTaskId") {
+        None => {}
+        Some(Value::String(named)) if Some(named.as_str()) == id => {
+            return Err("its claim names it as its own replacement".to_owned());
+        }
+        Some(Value::String(named)) if !named.is_empty() => {}
+        Some(_) => return Err(wrong()),
+    }
+    Ok(Some(claim))
 }
 
 fn step(found: Option<&Value>) -> std::result::Result<Option<(String, String)>, ()> {

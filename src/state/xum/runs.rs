@@ -97,8 +97,10 @@ impl Folder<'_> {
         if unreadable.is_none() && !(says("id", &id) && says("workspaceId", &owner)) {
             unreadable = Some("its `run.json` is another run's".to_owned());
         }
+        let mut named = BTreeSet::new();
         let steps = match self.journal(STEPS) {
             Ok(journal) => {
+                named.extend(journal.lines.iter().filter_map(named_by));
                 let (steps, n_lost) = self.steps(snapshot.get("steps"), &journal);
                 if n_lost > 0 {
                     let why = format!("{n_lost} record(s) of its steps cannot be read");
@@ -112,7 +114,10 @@ impl Folder<'_> {
             }
         };
         let (last, noted) = match self.journal(EVENTS) {
-            Ok(journal) => (last_status(&journal), noted(&journal)),
+            Ok(journal) => {
+                named.extend(journal.lines.iter().filter_map(named_by));
+                (last_status(&journal), noted(&journal))
+            }
             Err(why) => {
                 unreadable = unreadable.or(Some(format!("its `events.jsonl`: {why}")));
                 (None, BTreeSet::new())
@@ -126,11 +131,13 @@ impl Folder<'_> {
         if word.is_some() && status.is_none() {
             self.tell("unknown-word", "", "the status of the run is not a known one");
         }
+        named.extend(steps.iter().filter_map(|step| step.task.clone()));
         XumRun {
             id,
             owner,
             status,
             steps,
+            named,
             lease: self.lease(),
             noted,
             created_at: instant(snapshot.get("createdAt")),
@@ -228,6 +235,11 @@ fn last_status(journal: &Journal) -> Option<String> {
     let is_status = |line: &&Map<String, Value>| line.get("type").and_then(Value::as_str) == Some("status");
     let last = journal.lines.iter().rev().find(is_status)?;
     last.get("status").and_then(Value::as_str).map(str::to_owned)
+}
+
+/// The child that a line of a journal names.
+fn named_by(line: &Map<String, Value>) -> Option<String> {
+    line.get("taskId").and_then(Value::as_str).map(str::to_owned)
 }
 
 /// The children that the journal calls unresolved.

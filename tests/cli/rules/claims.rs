@@ -132,6 +132,8 @@ fn test_5_a_marked_row_is_refused_to_strangers_in_both_modes_and_its_owner_may()
         let granted = task.claim_as_owner(&mode).is(0, "claimed");
         assert_eq!(granted.get("authority"), "token");
         assert_eq!(task.seen("retiredBy.authority"), "token", "and it is shown as such");
+        let why = root.run(&["inspect", &task.id, "--explain"]);
+        assert!(why.stdout.contains("on the word of the owner's token alone, not spent"), "{why}");
     }
 }
 

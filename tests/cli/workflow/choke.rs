@@ -212,3 +212,27 @@ fn a_repeat_of_the_call_answers_the_same_child() {
     let _ = ask(&root, "plan", &["--request-id", "two"]).is(0, "reserved");
     let _ = ask(&root, "scan", &["--request-id", "two"]).is(10, "request-id-reused");
 }
+
+#[test]
+fn many_runners_at_once_give_a_step_one_child() {
+    let root = TestRoot::new();
+    let _old = child(&root, "scan").stopped();
+    let args = [
+        "reserve",
+        "--run",
+        "run",
+        "--step",
+        "scan",
+        "--input-hash",
+        "h",
+        "--parent",
+        "ws",
+        "--lock-wait",
+        "30s",
+        "--json",
+    ];
+    let runners: Vec<_> = (0..12).map(|_| root.command(&args).spawn().unwrap()).collect();
+    let codes: Vec<String> = runners.into_iter().map(|runner| root.finish(runner).code()).collect();
+    let n = |code: &str| codes.iter().filter(|found| *found == code).count();
+    assert_eq!((n("reserved"), n("reattach")), (1, 11), "{codes:?}");
+}

@@ -1,6 +1,6 @@
 //! A run that cannot be read is never taken for one that is not there.
 
-use super::{ask, child, end};
+use super::{ask, child, edit_run, end};
 use crate::common::TestRoot;
 
 #[test]
@@ -44,25 +44,16 @@ fn a_run_of_a_thousand_steps_is_still_one_small_commit_a_step() {
     let root = TestRoot::new();
     let _first = child(&root, "scan");
     // The steps are written by hand, as a long run leaves them: each with its own child.
-    let path = root.path().join("sessions/ws/workflows/run/run.json");
-    let mut file: serde_json::Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
-    let step = file["document"]["body"]["steps"][0].clone();
-    let steps = file["document"]["body"]["steps"].as_array_mut().unwrap();
-    for n in 0..1000 {
-        let mut step = step.clone();
-        step["stepId"] = format!("step-{n}").into();
-        steps.push(step);
-    }
-    let document = file["document"].to_string();
-    let checksum = sha256(document.as_bytes());
-    std::fs::write(&path, format!("{{\"sha256\":\"{checksum}\",\"document\":{document}}}\n")).unwrap();
+    edit_run(&root, |document| {
+        let steps = document["body"]["steps"].as_array_mut().unwrap();
+        for n in 0..1000 {
+            let mut step = steps[0].clone();
+            step["stepId"] = format!("step-{n}").into();
+            steps.push(step);
+        }
+    });
     let _ = ask(&root, "step-500", &[]).is(10, "reattach");
     let _ = ask(&root, "one-more", &[]).is(0, "reserved");
     let run = root.json(&["inspect", "--run", "run"]).is(0, "ok");
     assert_eq!(run.json()["steps"].as_array().unwrap().len(), 1002);
-}
-
-fn sha256(bytes: &[u8]) -> String {
-    use sha2::Digest as _;
-    sha2::Sha256::digest(bytes).iter().fold(String::new(), |text, byte| format!("{text}{byte:02x}"))
 }

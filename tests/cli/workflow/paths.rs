@@ -3,7 +3,7 @@
 use super::{ask, child, end, events};
 use crate::common::TestRoot;
 
-fn claim(root: &TestRoot, task: &str, attempt: &str, more: &[&str]) -> crate::common::Outcome {
+pub(crate) fn claim(root: &TestRoot, task: &str, attempt: &str, more: &[&str]) -> crate::common::Outcome {
     let mut args = vec!["claim-retire", task, "--attempt", attempt, "--run", "run", "--step", "scan"];
     args.extend(["--input-hash", "h", "--parent", "ws"]);
     args.extend(more);

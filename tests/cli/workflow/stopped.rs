@@ -1,6 +1,6 @@
 //! `stop --run` and `stop --all`: the latch first, then every child.
 
-use super::{ask, child};
+use super::{ask, child, edit_run};
 use crate::common::TestRoot;
 
 #[test]
@@ -18,6 +18,26 @@ fn a_stopped_run_gives_no_step_a_child_until_somebody_goes_on_on_purpose() {
     let new = ask(&root, "scan", &["--resume", "1"]).is(0, "reserved");
     assert_eq!(new.get("replaces"), scan.task, "the stopped child is proven over");
     let _ = ask(&root, "fix", &[]).is(0, "reserved");
+}
+
+#[test]
+fn a_lost_answer_of_a_stop_is_given_again_and_stops_nothing_that_was_started_after_it() {
+    let root = TestRoot::new();
+    let _scan = child(&root, "scan");
+    let stop = ["stop", "--run", "run", "--request-id", "one"];
+    let first = root.json(&stop).is(0, "stopped");
+    let again = root.json(&stop).is(0, "stopped");
+    assert_eq!(first.stdout, again.stdout, "byte for byte");
+    assert_eq!(root.json(&["inspect", "--run", "run"]).get("stopEpoch"), "1", "and stopped once");
+
+    let new = ask(&root, "scan", &["--resume", "1"]).is(0, "reserved").get("taskId");
+    let before = root.row(&new);
+    let late = root.json(&stop).is(10, "stale-epoch");
+    assert_eq!((late.get("tasks.0.taskId"), late.get("tasks.0.code")), (new.clone(), "stale-epoch".into()));
+    assert_eq!(root.row(&new), before, "its child is not meant");
+    let _ = ask(&root, "scan", &[]).is(10, "reattach");
+    let _ = root.json(&["stop", "--run", "run"]).is(0, "stopped");
+    assert_eq!(root.row(&new)["taskStatus"], "interrupted");
 }
 
 #[test]
@@ -55,4 +75,32 @@ fn everything_is_stopped_at_once() {
     assert_eq!(out.json()["tasks"].as_array().unwrap().len(), 2);
     let _ = ask(&root, "scan", &[]).is(10, "run-stopped");
     assert_eq!(root.row("t")["taskStatus"], "interrupted");
+}
+
+#[test]
+fn one_run_that_cannot_be_latched_keeps_nothing_else_from_being_stopped() {
+    let root = TestRoot::new();
+    let _scan = child(&root, "scan");
+    let other = ["reserve", "--run", "zz", "--step", "scan", "--input-hash", "h", "--parent", "ws"];
+    let _ = root.json(&other).is(0, "reserved");
+    let _task = root.reserve("t");
+    edit_run(&root, |document| document["version"] = 2.into());
+    let out = root.json(&["stop", "--all"]).is(65, "newer-version");
+    assert_eq!(out.get("tasks.0.taskId"), "sessions/ws/workflows/run", "{out}");
+    assert_eq!(out.get("runs.0.runId"), "zz");
+    for task in ["t", "run.scan.1", "zz.scan.1"] {
+        assert_eq!(root.row(task)["taskStatus"], "interrupted", "{task}");
+    }
+}
+
+#[test]
+fn a_child_whose_row_cannot_be_read_keeps_no_other_from_being_stopped_with_its_run() {
+    let root = TestRoot::new();
+    let scan = child(&root, "scan");
+    let plan = child(&root, "plan");
+    std::fs::write(root.path().join("tasks").join(&scan.task).join("row.json"), "{}").unwrap();
+    let out = root.json(&["stop", "--run", "run"]).is(65, "row-unreadable");
+    assert_eq!((out.get("tasks.0.taskId"), out.get("tasks.0.code")), (scan.task, "row-unreadable".into()));
+    assert_eq!(root.row(&plan.task)["taskStatus"], "interrupted");
+    let _ = ask(&root, "fix", &[]).is(10, "run-stopped");
 }

@@ -152,7 +152,7 @@ fn runs_come_along_with_their_checkpoints() {
     assert_eq!(run["steps"][1]["error"], "ended without a report");
     let left: Vec<String> =
         out.json()["left"].as_array().unwrap().iter().map(|left| left["why"].to_string()).collect();
-    assert_eq!(left, ["\"no-task-record\"", "\"step-without-task\""]);
+    assert_eq!(left, ["\"result-not-here\"", "\"step-without-task\"", "\"no-task-record\""]);
 }
 
 #[test]

@@ -70,6 +70,16 @@ fn every_dead_end_is_named_and_says_what_to_do() {
 }
 
 #[test]
+fn a_marked_child_that_counts_as_at_work_is_in_both_dead_ends() {
+    let row = with(child("t", "running"), json!({ "taskAttemptUnproven": true }));
+    let out = Xum::new().row(row).write().inspect(&["t"]).is(0, "ok");
+    let situations = out.json()["situations"].clone();
+    let words: Vec<&str> =
+        situations.as_array().unwrap().iter().map(|told| told["situation"].as_str().unwrap()).collect();
+    assert_eq!(words, ["unproven-lineage", "silent-child"]);
+}
+
+#[test]
 fn every_dead_end_can_be_taken_over_and_stays_unresolved_here() {
     for (situation, xum, _) in roots() {
         let xum = xum.write();
