@@ -1,10 +1,12 @@
 //! `hook doctor`: what is told about hooks that work, and about those that do not.
 
+use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt;
+use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use super::{AGENTS, CLAUDE, at_home, hook, names, put, text};
+use super::{AGENTS, CLAUDE, at_home, command_lines, hook, names, put, text};
 use crate::common::{BIN, Outcome, TestRoot};
 
 fn list(out: &Outcome, field: &str) -> Vec<String> {
@@ -43,6 +45,7 @@ fn hooks_as_they_are_installed_are_healthy() {
       project  [DIR]/.claude/settings.json: there is no such file
       local    [DIR]/.claude/settings.local.json: there is no such file
       user     [DIR]/home/.claude/settings.json: calls [BIN] on 10 events, root [DIR]/root (not made yet), guard off
+    seen: no event has arrived yet
     ");
 }
 
@@ -188,4 +191,51 @@ fn a_command_of_somebodys_own_that_calls_us_is_a_note() {
     let out = hook(&root, "doctor claude").is(0, "ok");
     let said = format!("[DIR]/home/{CLAUDE}: a hook for Stop calls this program within another command");
     assert_eq!((out.get("healthy"), list(&out, "notes")), ("true".to_owned(), vec![said]));
+}
+
+/// From the settings to the books and back: the agent runs the line, and the doctor knows of it.
+#[test]
+fn an_event_that_arrives_through_the_settings_is_seen() {
+    let root = TestRoot::new();
+    for (agent, path, event, payload) in [
+        (
+            "claude",
+            CLAUDE,
+            "SessionStart",
+            r#"{"session_id":"s1","hook_event_name":"SessionStart","source":"startup"}"#,
+        ),
+        (
+            "gemini",
+            ".gemini/settings.json",
+            "SessionStart",
+            r#"{"session_id":"s1","hook_event_name":"SessionStart","source":"startup"}"#,
+        ),
+        (
+            "copilot",
+            ".copilot/hooks/lychgate.json",
+            "SessionStart",
+            r#"{"session_id":"s1","hook_event_name":"SessionStart","source":"new"}"#,
+        ),
+    ] {
+        hook(&root, &format!("install {agent}")).is(0, "installed");
+        let out = hook(&root, &format!("doctor {agent}")).is(0, "ok");
+        assert!(out.json()["lastSeen"].is_null(), "{out}");
+        let lines = command_lines(&text(&at_home(&root, path)));
+        let (_, line) = lines.iter().find(|(found, _)| found == event).unwrap();
+        let mut command = Command::new("sh");
+        command
+            .args(["-c", line])
+            .current_dir("/")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        child.stdin.take().unwrap().write_all(payload.as_bytes()).unwrap();
+        let out = root.finish(child);
+        let nothing = if agent == "gemini" { "{}" } else { "" };
+        assert_eq!((out.exit, out.stdout.trim_end(), out.stderr.as_str()), (0, nothing, ""), "{agent}");
+        let out = hook(&root, &format!("doctor {agent}")).is(0, "ok");
+        assert_eq!((out.get("sessions"), out.get("healthy")), ("1".to_owned(), "true".to_owned()), "{out}");
+        assert!(out.json()["lastSeen"].is_string(), "{out}");
+    }
 }
