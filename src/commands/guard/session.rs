@@ -44,7 +44,9 @@ fn relocate(context: &Context, args: &RelocateArgs) -> Result<Answer, Failure> {
 
 fn target(to: &Path) -> Result<String, Failure> {
     let unusable = |error: std::io::Error| match error.kind() {
-        std::io::ErrorKind::NotFound => Failure::usage(format!("--to: there is no folder `{}`", to.display())),
+        std::io::ErrorKind::NotFound => {
+            Failure::usage(format!("--to: there is no folder `{}`", to.display()))
+        }
         _ => Failure::usage(format!("--to: {error}")),
     };
     utf8(real_folder(to).map_err(unusable)?)
