@@ -1,4 +1,5 @@
-//! Every script in `examples/` runs as a test, against the binary under test.
+//! Every script in `examples/` runs as a test, against the binary under test, and every agent's settings there are
+//! what the program writes.
 #![allow(missing_docs, clippy::disallowed_methods, reason = "a test runs scripts")]
 
 use std::path::Path;
@@ -72,170 +73,92 @@ fn the_settings_of_every_agent_are_what_hook_install_writes() {
     assert_eq!(count, Agent::ALL.len(), "one for each agent");
 }
 
-/// What an agent's documentation says about its hooks.
+/// What an agent's documentation says about its hooks. Names are separated by blanks.
 struct Documented {
     /// The keys of the file.
-    top: &'static [&'static str],
-    events: &'static [&'static str],
+    top: &'static str,
+    events: &'static str,
     /// The keys of a group, where hooks stand in groups.
-    group: Option<&'static [&'static str]>,
+    group: Option<&'static str>,
     /// The keys of a hook that must be there, and those that may be.
-    needed: &'static [&'static str],
-    allowed: &'static [&'static str],
+    needed: &'static str,
+    allowed: &'static str,
     timeout: &'static str,
     /// The shortest and the longest timeout that make sense, in the agent's own unit.
     bounds: (u64, u64),
 }
 
-const SECONDS: (u64, u64) = (1, 60);
-const MILLISECONDS: (u64, u64) = (1000, 60_000);
+const CLAUDE: Documented = Documented {
+    top: "hooks",
+    events: "SessionStart SessionEnd UserPromptSubmit PreToolUse PermissionRequest PostToolUse PostToolUseFailure \
+        Notification SubagentStart SubagentStop Stop StopFailure TaskCreated TaskCompleted CwdChanged FileChanged \
+        ConfigChange PreCompact PostCompact",
+    group: Some("matcher hooks"),
+    needed: "type command",
+    allowed: "timeout async statusMessage shell if",
+    timeout: "timeout",
+    bounds: (1, 60),
+};
+
+const CODEX: Documented = Documented {
+    events: "PreToolUse PermissionRequest PostToolUse PreCompact PostCompact SessionStart SessionEnd \
+        UserPromptSubmit SubagentStart SubagentStop Stop StopFailure Interrupt",
+    allowed: "timeout async statusMessage commandWindows",
+    ..CLAUDE
+};
+
+const GEMINI: Documented = Documented {
+    events: "SessionStart SessionEnd BeforeAgent AfterAgent BeforeModel AfterModel BeforeToolSelection BeforeTool \
+        AfterTool PreCompress Notification",
+    group: Some("matcher sequential hooks"),
+    allowed: "timeout name description",
+    bounds: (1000, 60_000),
+    ..CLAUDE
+};
+
+const QWEN: Documented = Documented {
+    events: "PreToolUse PostToolUse PostToolUseFailure UserPromptSubmit SessionStart SessionEnd SessionDelete Stop \
+        StopFailure SubagentStart SubagentStop PreCompact PostCompact Notification PermissionRequest TodoCreated \
+        TodoCompleted",
+    allowed: "timeout name description async env shell statusMessage",
+    ..GEMINI
+};
+
+const CURSOR: Documented = Documented {
+    top: "version hooks",
+    events: "sessionStart sessionEnd preToolUse postToolUse postToolUseFailure subagentStart subagentStop \
+        beforeShellExecution afterShellExecution beforeMCPExecution afterMCPExecution beforeReadFile afterFileEdit \
+        beforeSubmitPrompt preCompact stop afterAgentResponse afterAgentThought",
+    group: None,
+    needed: "command",
+    allowed: "type timeout matcher loop_limit failClosed",
+    ..CLAUDE
+};
+
+const COPILOT: Documented = Documented {
+    top: "version hooks",
+    events: "SessionStart SessionEnd UserPromptSubmit PreToolUse PostToolUse PostToolUseFailure PermissionRequest \
+        SubagentStart SubagentStop Stop ErrorOccurred PreCompact Notification",
+    group: None,
+    needed: "type bash",
+    allowed: "timeoutSec matcher cwd env powershell",
+    timeout: "timeoutSec",
+    ..CLAUDE
+};
 
 fn documented(agent: Agent) -> Documented {
-    let claude = Documented {
-        top: &["hooks"],
-        events: &[
-            "SessionStart",
-            "SessionEnd",
-            "UserPromptSubmit",
-            "PreToolUse",
-            "PermissionRequest",
-            "PostToolUse",
-            "PostToolUseFailure",
-            "Notification",
-            "SubagentStart",
-            "SubagentStop",
-            "Stop",
-            "StopFailure",
-            "TaskCreated",
-            "TaskCompleted",
-            "CwdChanged",
-            "FileChanged",
-            "ConfigChange",
-            "PreCompact",
-            "PostCompact",
-        ],
-        group: Some(&["matcher", "hooks"]),
-        needed: &["type", "command"],
-        allowed: &["timeout", "async", "statusMessage", "shell", "if"],
-        timeout: "timeout",
-        bounds: SECONDS,
-    };
     match agent {
-        Agent::Claude => claude,
-        Agent::Codex => Documented {
-            events: &[
-                "PreToolUse",
-                "PermissionRequest",
-                "PostToolUse",
-                "PreCompact",
-                "PostCompact",
-                "SessionStart",
-                "SessionEnd",
-                "UserPromptSubmit",
-                "SubagentStart",
-                "SubagentStop",
-                "Stop",
-                "StopFailure",
-                "Interrupt",
-            ],
-            allowed: &["timeout", "async", "statusMessage", "commandWindows"],
-            ..claude
-        },
-        Agent::Gemini => Documented {
-            events: &[
-                "SessionStart",
-                "SessionEnd",
-                "BeforeAgent",
-                "AfterAgent",
-                "BeforeModel",
-                "AfterModel",
-                "BeforeToolSelection",
-                "BeforeTool",
-                "AfterTool",
-                "PreCompress",
-                "Notification",
-            ],
-            group: Some(&["matcher", "sequential", "hooks"]),
-            allowed: &["timeout", "name", "description"],
-            bounds: MILLISECONDS,
-            ..claude
-        },
-        Agent::Qwen => Documented {
-            events: &[
-                "PreToolUse",
-                "PostToolUse",
-                "PostToolUseFailure",
-                "UserPromptSubmit",
-                "SessionStart",
-                "SessionEnd",
-                "SessionDelete",
-                "Stop",
-                "StopFailure",
-                "SubagentStart",
-                "SubagentStop",
-                "PreCompact",
-                "PostCompact",
-                "Notification",
-                "PermissionRequest",
-                "TodoCreated",
-                "TodoCompleted",
-            ],
-            group: Some(&["matcher", "sequential", "hooks"]),
-            allowed: &["timeout", "name", "description", "async", "env", "shell", "statusMessage"],
-            bounds: MILLISECONDS,
-            ..claude
-        },
-        Agent::Cursor => Documented {
-            top: &["version", "hooks"],
-            events: &[
-                "sessionStart",
-                "sessionEnd",
-                "preToolUse",
-                "postToolUse",
-                "postToolUseFailure",
-                "subagentStart",
-                "subagentStop",
-                "beforeShellExecution",
-                "afterShellExecution",
-                "beforeMCPExecution",
-                "afterMCPExecution",
-                "beforeReadFile",
-                "afterFileEdit",
-                "beforeSubmitPrompt",
-                "preCompact",
-                "stop",
-                "afterAgentResponse",
-                "afterAgentThought",
-            ],
-            group: None,
-            needed: &["command"],
-            allowed: &["type", "timeout", "matcher", "loop_limit", "failClosed"],
-            ..claude
-        },
-        Agent::Copilot => Documented {
-            top: &["version", "hooks"],
-            events: &[
-                "SessionStart",
-                "SessionEnd",
-                "UserPromptSubmit",
-                "PreToolUse",
-                "PostToolUse",
-                "PostToolUseFailure",
-                "PermissionRequest",
-                "SubagentStart",
-                "SubagentStop",
-                "Stop",
-                "ErrorOccurred",
-                "PreCompact",
-                "Notification",
-            ],
-            group: None,
-            needed: &["type", "bash"],
-            allowed: &["timeoutSec", "matcher", "cwd", "env", "powershell"],
-            timeout: "timeoutSec",
-            ..claude
-        },
+        Agent::Claude => CLAUDE,
+        Agent::Codex => CODEX,
+        Agent::Gemini => GEMINI,
+        Agent::Qwen => QWEN,
+        Agent::Cursor => CURSOR,
+        Agent::Copilot => COPILOT,
     }
+}
+
+fn is_named(names: &str, name: &str) -> bool {
+    names.split_whitespace().any(|found| found == name)
 }
 
 fn keys(value: &Value) -> Vec<&str> {
@@ -246,37 +169,38 @@ fn items(value: &Value) -> impl Iterator<Item = &Value> {
     value.as_array().expect("a list").iter()
 }
 
+/// The hooks that stand in one item of an event's list.
+fn hooks_of<'v>(documented: &Documented, item: &'v Value) -> Vec<&'v Value> {
+    let Some(group) = documented.group else { return vec![item] };
+    assert!(keys(item).iter().all(|key| is_named(group, key)), "{item}");
+    items(&item["hooks"]).collect()
+}
+
+fn check_hook(documented: &Documented, hook: &Value) {
+    let known = |key: &&str| is_named(documented.needed, key) || is_named(documented.allowed, key);
+    assert!(keys(hook).iter().all(known), "{hook}");
+    assert!(documented.needed.split_whitespace().all(|key| hook[key].is_string()), "{hook}");
+    assert!(hook.get("type").is_none_or(|kind| kind == "command"), "{hook}");
+    let timeout = hook[documented.timeout].as_u64().expect("a whole number");
+    let (least, most) = documented.bounds;
+    assert!((least..=most).contains(&timeout), "{hook}");
+}
+
 #[test]
 fn the_settings_of_every_agent_have_the_documented_form() {
     for agent in Agent::ALL {
         let documented = documented(agent);
         let settings: Value = serde_json::from_str(&settings(agent)).expect("JSON");
-        assert_eq!(keys(&settings), documented.top, "{agent}");
+        assert_eq!(keys(&settings).join(" "), documented.top, "{agent}");
         assert!(settings.get("version").is_none_or(|version| version == 1));
         for (event, list) in settings["hooks"].as_object().expect("an object") {
-            assert!(documented.events.contains(&event.as_str()), "{agent} has no event {event}");
+            assert!(is_named(documented.events, event), "{agent} has no event {event}");
             for item in items(list) {
-                let hooks: Vec<&Value> = match documented.group {
-                    Some(group) => {
-                        assert!(keys(item).iter().all(|key| group.contains(key)), "{agent} {event}: {item}");
-                        items(&item["hooks"]).collect()
-                    }
-                    None => vec![item],
-                };
                 assert!(item.get("matcher").is_none_or(Value::is_string));
-                assert_eq!(hooks.len(), 1);
+                let hooks = hooks_of(&documented, item);
+                assert_eq!(hooks.len(), 1, "{agent}: {item}");
                 for hook in hooks {
-                    let known =
-                        |key: &&str| documented.needed.contains(key) || documented.allowed.contains(key);
-                    assert!(keys(hook).iter().all(known), "{agent} {event}: {hook}");
-                    assert!(
-                        documented.needed.iter().all(|key| hook[*key].is_string()),
-                        "{agent} {event}: {hook}"
-                    );
-                    assert!(hook.get("type").is_none_or(|kind| kind == "command"));
-                    let timeout = hook[documented.timeout].as_u64().expect("a whole number");
-                    let (least, most) = documented.bounds;
-                    assert!((least..=most).contains(&timeout), "{agent} {event}: {timeout}");
+                    check_hook(&documented, hook);
                 }
             }
         }

@@ -49,7 +49,7 @@ const IDENTITY: [(&str, &str); 4] = [
 ];
 
 /// The fields each command exports besides.
-const OUTPUTS: [(&str, &str); 24] = [
+const OUTPUTS: [(&str, &str); 25] = [
     (
         "reserve",
         "taskStatus proven receiptEligible reason reasonCode outcome ownerAlive reportPath \
@@ -125,6 +125,7 @@ const OUTPUTS: [(&str, &str); 24] = [
     ("notify", "sessionId id kind status text related repeat queued began gapId omittedCount reason"),
     ("cron", "sessionId id wakeup text related repeat queued began gapId omittedCount reason"),
     ("gaps", "sessionId gapsCount acknowledgedCount unknownCount left"),
+    ("hook", "agent scope settings backup dryRun binary guard healthy lastSeen"),
 ];
 
 /// Where a field lies that `inspect` tells as a part of something.

@@ -258,7 +258,7 @@ fn a_usage_error_says_where_on_one_line() {
     ");
     insta::assert_snapshot!(text("lychgate"), @"
     --
-    lychgate: usage (usage): 'lychgate' requires a subcommand but one was not provided [subcommands: reserve, rotate, admit, stop, settle, report, claim-retire, step, inspect, wait, recover, import]
+    lychgate: usage (usage): 'lychgate' requires a subcommand but one was not provided [subcommands: reserve, rotate, admit, stop, settle, report, claim-retire, step, inspect, wait, recover, import, session, prompt, claim, release, say, drain, todo, end-turn, background, notify, cron, gaps, hook]
     hint: see `lychgate --help`
     ");
 }

@@ -68,6 +68,13 @@ impl Agent {
     }
 }
 
+impl Agent {
+    /// Whether a to-do list says when it is a sub-agent's. Gemini's does not.
+    pub fn tells_whose_list(self) -> bool {
+        self != Self::Gemini
+    }
+}
+
 impl fmt::Display for Agent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())

@@ -38,11 +38,6 @@ impl Agent {
         if self == Self::Gemini { "AfterAgent" } else { "Stop" }
     }
 
-    /// The event after a tool's call.
-    pub(crate) fn tool_event(self) -> &'static str {
-        if self == Self::Gemini { "AfterTool" } else { "PostToolUse" }
-    }
-
     /// Every event worth a look. One that the agent does not know never fires.
     pub(crate) fn events(self) -> &'static [&'static str] {
         match self {

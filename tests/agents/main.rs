@@ -12,10 +12,13 @@
 
 mod agents;
 mod alike;
+mod call;
 mod driven;
+mod guard;
 mod http;
 mod model;
 mod packages;
+mod played;
 mod read;
 mod record;
 mod replay;

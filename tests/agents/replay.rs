@@ -6,7 +6,7 @@
 //! behaves like them is tested in `alike`.
 
 use std::cell::{Cell, RefCell};
-use std::io::{Read as _, Write as _};
+use std::io::Write as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -28,6 +28,8 @@ pub(crate) struct Replay {
     folder: PathBuf,
     hooks: RefCell<Vec<Hook>>,
     n_prompts: Cell<usize>,
+    n_events: Cell<usize>,
+    says_active: Cell<bool>,
     calls: RefCell<Vec<Call>>,
 }
 
@@ -59,12 +61,25 @@ enum Verdict {
 impl Replay {
     /// A conversation of this agent, in this folder.
     pub(crate) fn of(agent: Agent, folder: PathBuf) -> Self {
-        Self { agent, folder, hooks: RefCell::default(), n_prompts: Cell::new(0), calls: RefCell::default() }
+        Self {
+            agent,
+            folder,
+            hooks: RefCell::default(),
+            n_prompts: Cell::new(0),
+            n_events: Cell::new(0),
+            says_active: Cell::new(true),
+            calls: RefCell::default(),
+        }
     }
 
     /// Registers a hook beside those there are.
     pub(crate) fn hook(&self, event: &'static str, command: String, seconds: u32) {
         self.hooks.borrow_mut().push(Hook { event, command, seconds });
+    }
+
+    /// From now on stops do not say that a hook has brought the agent back, as in versions of some agents.
+    pub(crate) fn forgets_that_it_is_active(&self) {
+        self.says_active.set(false);
     }
 
     /// The agent's id of the conversation.
@@ -100,6 +115,15 @@ impl Replay {
             texts.push(text);
         }
         texts
+    }
+
+    /// An event that has these fields beside those of every event.
+    pub(crate) fn tell(&self, event: &'static str, fields: &Value) {
+        let mut payload = self.payload(event);
+        for (name, field) in fields.as_object().unwrap() {
+            payload[name] = field.clone();
+        }
+        self.fire(event, &payload);
     }
 
     /// How often in a row the agent lets itself be brought back.
@@ -189,7 +213,7 @@ impl Replay {
         if self.agent == Agent::Cursor {
             payload["loop_count"] = n_before.into();
         } else {
-            payload["stop_hook_active"] = (n_before > 0).into();
+            payload["stop_hook_active"] = (n_before > 0 && self.says_active.get()).into();
         }
         let calls = self.fire(event, &payload);
         let texts = calls.iter().filter_map(|call| match verdict(self.agent, call) {
@@ -216,6 +240,18 @@ impl Replay {
         let mut payloads = recorded.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
         let mut payload = payloads.find(|payload| payload["hook_event_name"] == event).unwrap();
         payload["session_id"] = self.session().into();
+        // No two events are told with the same bytes.
+        let n = self.n_events.get() + 1;
+        self.n_events.set(n);
+        for (field, value) in [
+            ("timestamp", format!("2026-01-01T00:00:00.{n:03}Z")),
+            ("last_assistant_message", format!("I have said {n} things.")),
+            ("prompt_response", format!("I have said {n} things.")),
+        ] {
+            if !payload[field].is_null() {
+                payload[field] = value.into();
+            }
+        }
         payload["cwd"] = self.folder.display().to_string().into();
         for turn in ["prompt_id", "turn_id"] {
             if !payload[turn].is_null() {

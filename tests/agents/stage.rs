@@ -93,6 +93,11 @@ impl Stage {
         self.folder.path().join("project")
     }
 
+    /// The agent's home.
+    pub(crate) fn home(&self) -> PathBuf {
+        self.folder.path().join("home")
+    }
+
     /// Registers a hook beside those there are.
     pub(crate) fn hook(&self, event: &'static str, command: String, seconds: u32) {
         self.hooks.borrow_mut().push(Hook { event, command, seconds });
@@ -184,16 +189,31 @@ impl Stage {
         prompt: &str,
         change: impl FnOnce(&mut Command),
     ) -> Running<'_> {
-        let (home, project) = (self.folder.path().join("home"), self.project());
-        std::fs::create_dir_all(&home).unwrap();
+        self.prepare();
+        self.start_prepared(conversation, prompt, change)
+    }
+
+    /// Writes the agent's settings.
+    pub(crate) fn prepare(&self) {
+        std::fs::create_dir_all(self.home()).unwrap();
         // A repository of its own: agents look for settings and instructions up to the top of one.
-        std::fs::create_dir_all(project.join(".git/objects")).unwrap();
-        std::fs::create_dir_all(project.join(".git/refs")).unwrap();
-        std::fs::write(project.join(".git/HEAD"), "ref: refs/heads/main\n").unwrap();
-        self.agent.configure(&home, &project, self.model.port(), &self.hooks.borrow());
-        let mut command = self.agent.command(&home, self.model.port(), conversation, prompt).unwrap();
+        let repository = self.project().join(".git");
+        std::fs::create_dir_all(repository.join("objects")).unwrap();
+        std::fs::create_dir_all(repository.join("refs")).unwrap();
+        std::fs::write(repository.join("HEAD"), "ref: refs/heads/main\n").unwrap();
+        self.agent.configure(&self.home(), &self.project(), self.model.port(), &self.hooks.borrow());
+    }
+
+    /// Starts the agent with the settings there are.
+    pub(crate) fn start_prepared(
+        &self,
+        conversation: Conversation<'_>,
+        prompt: &str,
+        change: impl FnOnce(&mut Command),
+    ) -> Running<'_> {
+        let mut command = self.agent.command(&self.home(), self.model.port(), conversation, prompt).unwrap();
         let output = File::options().create(true).append(true).open(self.path("told")).unwrap();
-        command.current_dir(project).stdin(Stdio::null()).process_group(0);
+        command.current_dir(self.project()).stdin(Stdio::null()).process_group(0);
         command.stdout(output.try_clone().unwrap()).stderr(output);
         change(&mut command);
         Running { stage: self, child: command.spawn().unwrap() }
@@ -211,7 +231,7 @@ impl Stage {
 
     /// Kills every process that was started below this stage's home, by its environment.
     fn sweep(&self) {
-        let home = format!("HOME={}\0", self.folder.path().join("home").display());
+        let home = format!("HOME={}\0", self.home().display());
         for entry in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
             let pid = entry.file_name().to_str().and_then(|name| name.parse().ok()).and_then(Pid::from_raw);
             let environment = std::fs::read(entry.path().join("environ")).unwrap_or_default();

@@ -1,9 +1,12 @@
 //! Suspension, chains and modes: O37 to O46, O64 and O65.
 
+use lychgate::protocol::guard::background::TaskKind;
 use lychgate::protocol::guard::chain::Cause;
-use lychgate::protocol::guard::request::{External, Open, PromptName, Request, TodoChange, TodoList};
+use lychgate::protocol::guard::request::{
+    Background, External, Open, PromptName, Request, TodoChange, TodoList,
+};
 use lychgate::protocol::guard::session::{PromptEnd, PromptKind, TicketEnd};
-use lychgate::protocol::ids::PromptId;
+use lychgate::protocol::ids::{Name, PromptId};
 
 use crate::desk::Desk;
 
@@ -32,7 +35,13 @@ fn o37_every_source_suspends_with_its_own_cause() {
         (Cause::Relocated, |desk, _| drop(desk.ask(Request::HookMoved(Some("/other".to_owned()))))),
         (Cause::LateTodo, |desk, _| {
             let prompt = Some(PromptName("prm_00000000000000ff".to_owned()));
-            desk.ask(Request::Todo(TodoList { items: Vec::new(), prompt, untrusted: None })).is("todo-late");
+            desk.ask(Request::Todo(TodoList {
+                items: Vec::new(),
+                prompt,
+                untrusted: None,
+                only_alone: false,
+            }))
+            .is("todo-late");
         }),
         (Cause::RetryWithoutTrust, |desk, p1| {
             desk.todo(0);
@@ -155,6 +164,7 @@ fn o45_only_the_main_agents_own_list_in_its_own_turn_arms() {
             items: vec![("a".to_owned(), false)],
             prompt: prompt.map(|name| PromptName(name.to_owned())),
             untrusted: untrusted.map(str::to_owned),
+            only_alone: false,
         })
     };
     desk.ask(list(None, Some("a sub-agent's"))).is("todo-ignored");
@@ -203,4 +213,28 @@ fn o64_a_closed_session_refuses_late_results() {
     desk.end_turn().is("allow");
     desk.end_turn_with(Some(External::Block("go".to_owned()))).is("continue");
     desk.ask(Request::Close).is("already-closed");
+}
+
+#[test]
+fn o45_a_list_that_may_be_a_sub_agents_is_not_looked_at_while_one_lives() {
+    let mut desk = Desk::open();
+    desk.running();
+    let list = || {
+        let items = vec![("a".to_owned(), false)];
+        Request::Todo(TodoList { items, prompt: None, untrusted: None, only_alone: true })
+    };
+    let task = Name::parse("sub-agent").unwrap();
+    desk.ask(Request::Background(Background::Start {
+        task: task.clone(),
+        kind: TaskKind::Agent,
+        parent: None,
+        owner: None,
+        process: None,
+        told_by_agent: true,
+    }));
+    desk.ask(list()).is("todo-ignored");
+    assert!(!desk.now().chain.armed);
+    desk.ask(Request::Background(Background::End(task)));
+    desk.ask(list()).is("todo-counted");
+    assert!(desk.now().chain.armed);
 }

@@ -170,7 +170,7 @@ impl Desk {
     /// The main agent writes a list with so many unfinished items.
     pub fn todo(&mut self, unfinished: usize) -> Told {
         let items = (0..unfinished).map(|n| (n.to_string(), false)).collect();
-        self.ask(Request::Todo(TodoList { items, prompt: None, untrusted: None }))
+        self.ask(Request::Todo(TodoList { items, prompt: None, untrusted: None, only_alone: false }))
     }
 
     pub fn say(&mut self, id: &str, text: &str) -> Told {

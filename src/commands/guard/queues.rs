@@ -20,6 +20,7 @@ pub(crate) fn background(context: &Context, args: &BackgroundArgs) -> Result<Ans
             parent: args.parent.clone(),
             owner: args.owner.clone(),
             process: None,
+            told_by_agent: false,
         },
         BackgroundAct::End => Background::End(task),
         BackgroundAct::Mark => Background::Mark(task, args.lifetime.or_ms(MARK_MS)),

@@ -38,7 +38,7 @@ pub(crate) fn todo(context: &Context, args: &TodoArgs) -> Result<Answer, Failure
         None if args.replayed => Some("it is a replay of what happened before".to_owned()),
         None => None,
     };
-    let list = TodoList { items, prompt: args.prompt.clone(), untrusted };
+    let list = TodoList { items, prompt: args.prompt.clone(), untrusted, only_alone: false };
     act(context, &args.session, &[Request::Todo(list)])
 }
 

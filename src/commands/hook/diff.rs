@@ -129,9 +129,29 @@ mod tests {
 
     #[test]
     fn each_change_is_shown_with_what_stands_around_it() {
-        let old: String = (1..=20).map(|n| format!("{n}\n")).collect();
+        let old = (1..=20).fold(String::new(), |text, n| format!("{text}{n}\n"));
         let new = old.replace("\n3\n", "\nthree\n").replace("17\n", "").replace("20\n", "20");
-        insta::assert_snapshot!(unified("f", &old, &new), @"");
+        insta::assert_snapshot!(unified("f", &old, &new), @r"
+        --- f
+        +++ f
+        @@ -1,6 +1,6 @@
+         1
+         2
+        -3
+        +three
+         4
+         5
+         6
+        @@ -14,7 +14,7 @@
+         14
+         15
+         16
+        -17
+         18
+         19
+         20
+        +\ no line end
+        ");
     }
 
     #[test]

@@ -12,7 +12,7 @@ use crate::commands::context::Context;
 use crate::commands::failure::Failure;
 use crate::dialect::Agent;
 use crate::dialect::settings::codex::{self, Trust};
-use crate::dialect::settings::{self, Found, FoundCommand, Scope, places};
+use crate::dialect::settings::{self, Entry, Found, FoundCommand, Scope, places};
 use crate::protocol::codes::Code;
 use crate::protocol::guard::session::EventSeen;
 use crate::state::{Access, Runnable, SettingsFile, StateError, Store, absolute, canonical, chain, runnable};
@@ -240,26 +240,37 @@ impl Report {
         found: &Found,
     ) -> Result<Value, Failure> {
         let user = path_of(context, place(Agent::Codex, Scope::User)?)?;
-        let config = SettingsFile::read(&user.with_file_name("config.toml"))?;
-        let text = config.text().unwrap_or_default();
+        let config = user.with_file_name("config.toml");
+        let config_text = match SettingsFile::read(&config) {
+            Ok(config) => config.text().unwrap_or_default().to_owned(),
+            Err(error) => {
+                self.problem(chain(&error));
+                String::new()
+            }
+        };
+        let text = config_text.as_str();
         if codex::hooks_are_off(text) {
-            self.problem(format!("{}: hooks are off under [features]", config.path().display()));
+            self.problem(format!("{}: hooks are off under [features]", config.display()));
         }
         let names = both_names(file.path());
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        let trusts: Vec<Trust> =
-            found.entries.iter().map(|entry| codex::trust(text, &names, entry)).collect();
-        let count = |wanted: Trust| trusts.iter().filter(|trust| **trust == wanted).count();
-        let told = [Trust::Trusted, Trust::Changed, Trust::Missing, Trust::Disabled]
-            .map(|trust| (trust, count(trust)));
-        let n_trusted = count(Trust::Trusted);
-        if n_trusted < trusts.len() {
-            let total = trusts.len();
+        let entries = || found.entries.iter().map(|entry| (entry, codex::trust(text, &names, entry)));
+        // A Codex that does not know an event has no hook of it to trust.
+        let is_skipped = |(entry, trust): &(&Entry, Trust)| match trust {
+            Trust::Trusted => false,
+            Trust::Missing => codex::is_known_to_all(&entry.event),
+            Trust::Changed | Trust::Disabled => true,
+        };
+        let n_skipped = entries().filter(is_skipped).count();
+        if n_skipped > 0 {
+            let total = found.entries.len();
             self.problem(format!(
-                "Codex trusts {n_trusted} of {total} hooks and skips the others without a word: open /hooks in Codex, \
-                 or start it with --dangerously-bypass-hook-trust"
+                "Codex skips {n_skipped} of {total} hooks without a word, because they are not trusted as they stand: \
+                 open /hooks in Codex, or start it with --dangerously-bypass-hook-trust"
             ));
         }
+        let count = |wanted: Trust| entries().filter(|(_, trust)| *trust == wanted).count();
+        let counts = Trust::ALL.map(|wanted| (wanted.as_str().to_owned(), Value::from(count(wanted))));
         if let (Scope::Project, Some(folder)) = (scope, file.path().parent().and_then(Path::parent)) {
             let names = both_names(folder);
             let names: Vec<&str> = names.iter().map(String::as_str).collect();
@@ -270,7 +281,7 @@ impl Report {
                 ));
             }
         }
-        Ok(told.into_iter().map(|(trust, count)| (trust.as_str().to_owned(), Value::from(count))).collect())
+        Ok(counts.into_iter().collect())
     }
 
     /// What only all files together show.

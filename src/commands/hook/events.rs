@@ -38,6 +38,7 @@ pub(crate) fn run(context: &Context, agent: Agent, args: &HookAgentArgs) -> Resu
     let event = dialect::read(agent, args.event.as_deref(), &bytes)
         .map_err(|unusable| Failure::usage(format!("the event of {agent} cannot be used: {unusable}")))?;
     let told = Told {
+        agent,
         guard: args.guard && dialect::has_todo_list(agent) && worker.heard,
         external: outer(args),
         digest: digest(&bytes),
@@ -47,7 +48,7 @@ pub(crate) fn run(context: &Context, agent: Agent, args: &HookAgentArgs) -> Resu
     let session = Name::parse(&format!("{agent}:{}", event.session))
         .map_err(|error| Failure::usage(format!("the session of the event: {error}")))?;
     let requests = told.requests(&event);
-    let reply = if requests.is_empty() {
+    let reply = if requests.is_empty() && (event.plan.is_none() || event.sub_agent.is_some()) {
         Reply::Nothing
     } else {
         reply(&act_unremembered(context, &session, &told.framed(&event, requests))?)
@@ -73,6 +74,7 @@ fn digest(bytes: &[u8]) -> String {
 
 /// What is known of a hook call besides the event.
 struct Told {
+    agent: Agent,
     guard: bool,
     external: Option<External>,
     digest: String,
@@ -102,6 +104,7 @@ impl Told {
                     parent: None,
                     owner: None,
                     process: None,
+                    told_by_agent: true,
                 })],
                 Kind::SubAgentStopped => vec![Request::Background(Background::End(task))],
                 // What a sub-agent does never acts for the main prompt.
@@ -132,7 +135,7 @@ impl Told {
             | Kind::SubAgentStopped => Vec::new(),
             Kind::SessionEnded { .. } => vec![Request::Close],
             Kind::DirectoryChanged { to } => vec![Request::HookMoved(to.clone())],
-            Kind::Todo(change) => todos(event, change),
+            Kind::Todo(change) => self.todos(event, change),
             Kind::QuestionAsked { id } => vec![Request::HookQuestion(true, id.clone())],
             Kind::QuestionAnswered { id } => vec![Request::HookQuestion(false, id.clone())],
         }
@@ -156,10 +159,7 @@ impl Told {
             return Vec::new();
         }
         let live = |list: &[dialect::Background]| {
-            list.iter()
-                .filter(|one| is_live(one))
-                .filter_map(|one| self.task(&one.id, kind_of(&one.kind)))
-                .collect()
+            list.iter().filter_map(|one| self.task(&one.id, kind_of(&one.kind))).collect()
         };
         let waking = |list: &[String]| list.iter().filter_map(|id| self.task(id, TaskKind::Wakeup)).collect();
         vec![Request::Background(Background::View {
@@ -171,15 +171,40 @@ impl Told {
     fn task(&self, id: &str, kind: TaskKind) -> Option<Task> {
         let task_id = Name::parse(id).ok()?;
         let at = self.now.clone();
-        Some(Task { task_id, kind, parent: None, owner: None, at, process: None, extra: Extra::new() })
+        Some(Task {
+            task_id,
+            kind,
+            parent: None,
+            owner: None,
+            at,
+            process: None,
+            told_by_agent: true,
+            extra: Extra::new(),
+        })
     }
-}
 
-/// The words with which agents say that something in the background is over.
-const OVER: [&str; 6] = ["completed", "failed", "killed", "stopped", "cancelled", "canceled"];
-
-fn is_live(task: &dialect::Background) -> bool {
-    !task.status.as_deref().is_some_and(|status| OVER.contains(&status))
+    fn todos(&self, event: &Event, change: &Todo) -> Vec<Request> {
+        let prompt = event.turn.clone().map(PromptName);
+        match change {
+            Todo::List(list) => match todo::parse(list) {
+                Ok(items) => {
+                    let only_alone = !self.agent.tells_whose_list();
+                    vec![Request::Todo(TodoList { items, prompt, untrusted: None, only_alone })]
+                }
+                // A list that is not well-formed is nobody's list (O45).
+                Err(_) => Vec::new(),
+            },
+            Todo::Item { id, status, .. } => {
+                let done = match status.as_str() {
+                    "pending" | "in_progress" => Some(false),
+                    "completed" => Some(true),
+                    "deleted" => None,
+                    _ => return Vec::new(),
+                };
+                vec![Request::TodoItem(TodoChange { id: id.clone(), done, prompt })]
+            }
+        }
+    }
 }
 
 fn kind_of(word: &str) -> TaskKind {
@@ -188,26 +213,6 @@ fn kind_of(word: &str) -> TaskKind {
         "monitor" => TaskKind::Monitor,
         "workflow" => TaskKind::Workflow,
         _ => TaskKind::Agent,
-    }
-}
-
-fn todos(event: &Event, change: &Todo) -> Vec<Request> {
-    let prompt = event.turn.clone().map(PromptName);
-    match change {
-        Todo::List(list) => match todo::parse(list) {
-            Ok(items) => vec![Request::Todo(TodoList { items, prompt, untrusted: None })],
-            // A list that is not well-formed is nobody's list (O45).
-            Err(_) => Vec::new(),
-        },
-        Todo::Item { id, status, .. } => {
-            let done = match status.as_str() {
-                "pending" | "in_progress" => Some(false),
-                "completed" => Some(true),
-                "deleted" => None,
-                _ => return Vec::new(),
-            };
-            vec![Request::TodoItem(TodoChange { id: id.clone(), done, prompt })]
-        }
     }
 }
 

@@ -21,6 +21,9 @@ pub enum Trust {
 }
 
 impl Trust {
+    /// Every one.
+    pub const ALL: [Self; 4] = [Self::Trusted, Self::Changed, Self::Missing, Self::Disabled];
+
     /// The word in answers.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -51,6 +54,12 @@ pub fn trust(config: &str, paths: &[&str], hook: &Entry) -> Trust {
         }
     }
     Trust::Missing
+}
+
+/// Whether every Codex with hooks knows an event. One that does not steps over its hooks, and has none to trust:
+/// 0.171 knows all of ours but this one.
+pub fn is_known_to_all(event: &str) -> bool {
+    event != "StopFailure"
 }
 
 /// Whether Codex's hooks are switched off altogether.

@@ -134,7 +134,7 @@ mod tests {
             let scopes: Vec<Scope> = places(agent).iter().map(|place| place.scope).collect();
             assert!(scopes.contains(&Scope::Project) && scopes.contains(&Scope::User), "{agent}");
             for place in places(agent) {
-                assert_eq!(place.moved_by.is_some_and(|_| place.scope != Scope::User), false);
+                assert!(place.moved_by.is_none() || place.scope == Scope::User);
                 assert!(place.moved_by.is_none_or(|(variable, _)| VARIABLES.contains(&variable)));
             }
         }

@@ -78,6 +78,9 @@ pub struct Task {
     /// Its process, if it was said: its proven death ends it (O57).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub process: Option<ProcessRef>,
+    /// The agent's own hook told of it, so the agent's own view ends it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub told_by_agent: bool,
     /// Unknown fields.
     #[serde(flatten)]
     pub extra: Extra,
@@ -119,7 +122,7 @@ impl Work<'_> {
     pub(crate) fn background(&mut self, request: &Background) -> Answered {
         self.must_not_be_over()?;
         match request {
-            Background::Start { task, kind, parent, owner, process } => {
+            Background::Start { task, kind, parent, owner, process, told_by_agent } => {
                 let is_new = self.task_started(&Task {
                     task_id: task.clone(),
                     kind: *kind,
@@ -127,6 +130,7 @@ impl Work<'_> {
                     owner: owner.clone(),
                     at: self.moment.call.now.clone(),
                     process: process.clone(),
+                    told_by_agent: *told_by_agent,
                     extra: Extra::new(),
                 });
                 let how = if is_new { "lives in the background now" } else { "was known to live already" };
@@ -248,6 +252,7 @@ impl Work<'_> {
             .session
             .tasks
             .iter()
+            .filter(|task| task.told_by_agent)
             .filter(|task| if task.kind == TaskKind::Wakeup { wakeups.is_some() } else { tasks.is_some() })
             .map(|task| &task.task_id)
             .filter(|id| seen.iter().all(|task| task.task_id != **id))

@@ -4,8 +4,7 @@ use super::Answered;
 use super::chain::{Cause, Chain};
 use super::request::{PromptName, Submit};
 use super::session::{
-    ENDED_MAX, EndedPrompt, PROMPTS_MAX, Prompt, PromptEnd, PromptKind, PromptState, Session, SessionState,
-    Void,
+    ENDED_MAX, EndedPrompt, PROMPTS_MAX, Prompt, PromptEnd, PromptKind, PromptState, SessionState, Void,
 };
 use super::work::{Work, refused, said};
 use crate::protocol::codes::Code;
@@ -15,44 +14,6 @@ use crate::protocol::verdict::{Facts, Refusal};
 
 /// Bytes of text that a session keeps at most, of all kinds together: its record is written whole every time.
 pub(super) const TEXT_BYTES_MAX: usize = 4 << 20;
-
-impl Session {
-    /// The prompt the agent works on.
-    pub fn running(&self) -> Option<&Prompt> {
-        self.prompts.iter().find(|prompt| prompt.state == PromptState::Running)
-    }
-
-    /// The first prompt that waits for its turn.
-    pub fn first_queued(&self) -> Option<&Prompt> {
-        self.prompts.iter().find(|prompt| prompt.state == PromptState::Queued)
-    }
-
-    /// The prompt of this name in the queue.
-    pub fn prompt(&self, name: &PromptName) -> Option<&Prompt> {
-        let is_it = |prompt: &&Prompt| {
-            prompt.prompt_id.as_str() == name.0 || prompt.alias.as_deref() == Some(name.0.as_str())
-        };
-        self.prompts.iter().find(is_it)
-    }
-
-    /// The prompt of this name that is over.
-    pub fn ended_prompt(&self, name: &PromptName) -> Option<&EndedPrompt> {
-        let is_it = |ended: &&EndedPrompt| {
-            ended.prompt_id.as_str() == name.0 || ended.alias.as_deref() == Some(name.0.as_str())
-        };
-        self.ended_prompts.iter().rev().find(is_it)
-    }
-
-    /// How many bytes of text it keeps.
-    pub(super) fn text_bytes(&self) -> usize {
-        let prompts = self.prompts.iter().filter_map(|prompt| prompt.text.as_ref());
-        let messages = self.inbox.iter().chain(&self.kept).map(|message| &message.text);
-        let results = self.notifications.iter().filter_map(|item| item.text.as_ref());
-        let timers = self.crons.iter().filter_map(|item| item.text.as_ref());
-        let left_out = self.gaps.iter().flat_map(|gap| &gap.omitted).filter_map(|item| item.text.as_ref());
-        prompts.chain(messages).chain(results).chain(timers).chain(left_out).map(String::len).sum()
-    }
-}
 
 impl Work<'_> {
     /// Whether the session takes part in anything: else why not.

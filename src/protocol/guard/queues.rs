@@ -238,6 +238,13 @@ impl Work<'_> {
         if !self.session.guard {
             return;
         }
+        if self.session.running().is_some() {
+            // It came into a person's turn, which keeps its chain and its baseline.
+            if related {
+                self.session.chain.resume_trusted();
+            }
+            return;
+        }
         if self.session.plan {
             self.suspend(Cause::Plan, None);
         } else if related && (self.session.chain.is_trusted() || self.session.chain.suspended.is_some()) {

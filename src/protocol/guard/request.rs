@@ -182,6 +182,8 @@ pub struct TodoList {
     pub prompt: Option<PromptName>,
     /// It comes from a sub-agent, from a replay or from a call that failed: it is not looked at (O45).
     pub untrusted: Option<String>,
+    /// Nobody can tell whose list it is while a sub-agent lives, so it is not looked at then.
+    pub only_alone: bool,
 }
 
 /// One item of a list.
@@ -232,6 +234,8 @@ pub enum Background {
         owner: Option<Name>,
         /// Its process.
         process: Option<ProcessRef>,
+        /// The agent's own hook tells of it.
+        told_by_agent: bool,
     },
     /// It has ended.
     End(Name),

@@ -3,6 +3,9 @@
 //! What the original keeps in the memory of two processes (who waits for whom, which claim is in flight) is here.
 //! `seq` is the one order of events: whatever is ordered carries the number it was given when it was committed.
 
+mod prompt;
+mod ticket;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
@@ -11,9 +14,12 @@ use super::background::{EndedTask, Mark, Task};
 use super::chain::Chain;
 use super::queues::{Cron, Gap, Notification};
 use crate::protocol::history::History;
-use crate::protocol::ids::{Name, PromptId, TicketId, Timestamp};
+use crate::protocol::ids::{Name, TicketId, Timestamp};
 use crate::protocol::requests::RequestLog;
 use crate::protocol::row::{Extra, ProcessRef};
+
+pub use prompt::{EndedPrompt, Prompt, PromptEnd, PromptKind, PromptState};
+pub use ticket::{EndedTicket, Ticket, TicketEnd, Void, Wait};
 
 /// Automatic continuations in one stage (O1).
 pub const BUDGET: u32 = 2;
@@ -75,270 +81,6 @@ impl SessionState {
             Self::Closed => "closed",
         }
     }
-}
-
-/// How a prompt came to be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum PromptKind {
-    /// A person said something new: the only thing that lifts a suspension (O41).
-    Ordinary,
-    /// The last prompt once more.
-    Retry,
-    /// Go on where it stopped.
-    Continue,
-}
-
-impl PromptKind {
-    /// Every kind.
-    pub const ALL: [Self; 3] = [Self::Ordinary, Self::Retry, Self::Continue];
-
-    /// The word on disk, on the command line and in answers.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Ordinary => "ordinary",
-            Self::Retry => "retry",
-            Self::Continue => "continue",
-        }
-    }
-}
-
-/// Where a prompt stands in the queue.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum PromptState {
-    /// It waits for its turn.
-    Queued,
-    /// The agent works on it. At most one does.
-    Running,
-    /// It was removed and only keeps its place until it is the first (O72).
-    Removed,
-}
-
-impl PromptState {
-    /// The word on disk and in answers.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Queued => "queued",
-            Self::Running => "running",
-            Self::Removed => "removed",
-        }
-    }
-}
-
-/// A prompt in the queue.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Prompt {
-    /// Minted by us: the only name that owns anything (O4).
-    pub prompt_id: PromptId,
-    /// The host's name for it. Never an owner.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub alias: Option<String>,
-    /// How it came to be.
-    pub kind: PromptKind,
-    /// Where it stands.
-    pub state: PromptState,
-    /// What the person typed, where we were given it to hand on.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub text: Option<String>,
-    /// It came through the agent's own hook, so the agent has its text.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub from_hook: bool,
-    /// A script was given the marker, and will hand the text to the agent.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub handed_on: bool,
-    /// Its order.
-    pub seq: u64,
-    /// When it was submitted.
-    pub at: Timestamp,
-    /// When it began to run.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub started_at: Option<Timestamp>,
-    /// The process that works on it, if it was said: its death ends the prompt.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub process: Option<ProcessRef>,
-    /// Unknown fields.
-    #[serde(flatten)]
-    pub extra: Extra,
-}
-
-/// How a prompt ended. Each has one end (O73).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum PromptEnd {
-    /// The agent was done with it.
-    Completed,
-    /// The turn broke.
-    Failed,
-    /// A person stopped it.
-    Aborted,
-    /// Nobody works on it any more.
-    Abandoned,
-    /// It was taken out of the queue before it ran.
-    Removed,
-}
-
-impl PromptEnd {
-    /// Every end that a caller can report.
-    pub const REPORTED: [Self; 4] = [Self::Completed, Self::Failed, Self::Aborted, Self::Abandoned];
-
-    /// The word on disk, on the command line and in answers.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Completed => "completed",
-            Self::Failed => "failed",
-            Self::Aborted => "aborted",
-            Self::Abandoned => "abandoned",
-            Self::Removed => "removed",
-        }
-    }
-}
-
-/// A prompt that is over.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct EndedPrompt {
-    /// Which.
-    pub prompt_id: PromptId,
-    /// The host's name for it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub alias: Option<String>,
-    /// How.
-    pub end: PromptEnd,
-    /// When.
-    pub at: Timestamp,
-    /// Its end's order.
-    pub seq: u64,
-    /// Unknown fields.
-    #[serde(flatten)]
-    pub extra: Extra,
-}
-
-/// Why a granted ticket may no longer be ended as sent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Void {
-    /// The queued prompt its owner yielded to is gone (O18).
-    Released,
-    /// The session was suspended.
-    Suspended,
-    /// The person typed something meanwhile (O34), or another prompt runs.
-    Superseded,
-    /// The session was closed, or opened again.
-    Closed,
-}
-
-impl Void {
-    /// The word on disk and in answers.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Released => "released",
-            Self::Suspended => "suspended",
-            Self::Superseded => "superseded",
-            Self::Closed => "closed",
-        }
-    }
-}
-
-/// A granted claim whose fate is not known yet.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Ticket {
-    /// Which.
-    pub ticket_id: TicketId,
-    /// The generation it was granted in.
-    pub generation: u64,
-    /// The prompt it continues; absent for an automatic turn of its own.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub prompt_id: Option<PromptId>,
-    /// The chain it belongs to.
-    pub chain: u64,
-    /// Which continuation of the stage it would be, from 1.
-    pub attempt: u32,
-    /// Its order: a prompt with a larger number comes after it.
-    pub seq: u64,
-    /// When it was granted.
-    pub at: Timestamp,
-    /// From when on it counts as sent.
-    pub deadline: BootTime,
-    /// Who holds it, if it was said: the holder's proven death counts as sent, too.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub process: Option<ProcessRef>,
-    /// How far its holder has come, in the holder's word.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub stage: Option<String>,
-    /// Set when a late `sent` is to be refused.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub void: Option<Void>,
-    /// Unknown fields.
-    #[serde(flatten)]
-    pub extra: Extra,
-}
-
-/// How a ticket ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum TicketEnd {
-    /// The provider returned a stream: charged.
-    Sent,
-    /// Nothing was sent: free.
-    Unsent,
-    /// The stream started and broke: charged (O31).
-    FailedAfterStart,
-    /// Nobody said what became of it, so it counts as sent: charged.
-    Lapsed,
-    /// It was reported as sent when it was void: charged, and its holder was told to cut the stream.
-    SentVoid,
-}
-
-impl TicketEnd {
-    /// Every end that a caller can report.
-    pub const REPORTED: [Self; 3] = [Self::Sent, Self::Unsent, Self::FailedAfterStart];
-
-    /// The word on disk, on the command line and in answers.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Sent => "sent",
-            Self::Unsent => "unsent",
-            Self::FailedAfterStart => "failed-after-start",
-            Self::Lapsed => "lapsed",
-            Self::SentVoid => "sent-void",
-        }
-    }
-}
-
-/// A ticket that is over.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct EndedTicket {
-    /// Which.
-    pub ticket_id: TicketId,
-    /// How.
-    pub end: TicketEnd,
-    /// When.
-    pub at: Timestamp,
-    /// It was printed in a continuation's text, and has not come back as a prompt yet.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub printed: bool,
-    /// Unknown fields.
-    #[serde(flatten)]
-    pub extra: Extra,
-}
-
-/// An automatic turn has yielded to a queued prompt: until that has run, nothing automatic starts (1.5).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Wait {
-    /// The prompt that yielded.
-    pub prompt_id: PromptId,
-    /// Its order.
-    pub seq: u64,
-    /// Since when.
-    pub at: Timestamp,
-    /// Unknown fields.
-    #[serde(flatten)]
-    pub extra: Extra,
 }
 
 /// Who wrote a message (O32).

@@ -1,6 +1,7 @@
 //! The to-do list: only the main agent's own, complete and well-formed list is trusted (O45).
 
 use super::Answered;
+use super::background::TaskKind;
 use super::chain::Cause;
 use super::request::{PromptName, TodoChange, TodoList};
 use super::session::TodoItem;
@@ -16,6 +17,11 @@ impl Work<'_> {
     pub(super) fn todo(&mut self, request: &TodoList) -> Answered {
         self.refuse_unless_open()?;
         if let Some(why) = &request.untrusted {
+            return said(Code::TodoIgnored, format!("not looked at: {why}"), crate::facts! { "reason": why });
+        }
+        let has_sub_agent = self.session.tasks.iter().any(|task| task.kind == TaskKind::Agent);
+        if request.only_alone && has_sub_agent {
+            let why = "it may be a sub-agent's";
             return said(Code::TodoIgnored, format!("not looked at: {why}"), crate::facts! { "reason": why });
         }
         self.refuse_late(request.prompt.as_ref())?;

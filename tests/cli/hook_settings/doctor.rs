@@ -27,7 +27,7 @@ fn hooks_as_they_are_installed_are_healthy() {
         let before = names(&root);
         let found = problems(&root, &format!("doctor {agent}"));
         let untrusted: Vec<&String> =
-            found.iter().filter(|problem| problem.starts_with("Codex trusts 0 of")).collect();
+            found.iter().filter(|problem| problem.starts_with("Codex skips ")).collect();
         assert_eq!(
             (found.len(), untrusted.len()),
             if agent == "codex" { (1, 1) } else { (0, 0) },

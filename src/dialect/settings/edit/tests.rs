@@ -125,3 +125,86 @@ fn a_file_without_hooks_of_ours_is_not_touched() {
         assert_eq!(uninstall(text, before, Agent::Claude), Ok(Some(text.to_owned())));
     }
 }
+
+/// Settings as anybody could have written them: any values, in any indentation or on one line.
+mod written {
+    use proptest::prelude::*;
+    use serde::Serialize as _;
+    use serde_json::ser::PrettyFormatter;
+
+    use super::*;
+
+    fn values() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            any::<i64>().prop_map(Value::from),
+            any::<String>().prop_map(Value::from),
+            Just(json!({"type": "command", "command": "other"})),
+        ];
+        leaf.prop_recursive(3, 24, 4, |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+                prop::collection::btree_map(any::<String>(), inner, 0..4)
+                    .prop_map(|fields| Value::from(fields.into_iter().collect::<Map<_, _>>())),
+            ]
+        })
+    }
+
+    fn settings() -> impl Strategy<Value = Value> {
+        let events = prop::sample::select(vec!["Stop", "stop", "SessionStart", "PreToolUse", "Unknown"]);
+        let lists = prop::collection::vec(values(), 0..3).prop_map(Value::from);
+        let hooks = prop::collection::btree_map(events, lists, 0..4);
+        let others = prop::collection::btree_map("[a-z]{3,5}", values(), 0..4);
+        (others, prop::option::of(hooks)).prop_map(|(others, hooks)| {
+            let mut fields: Map<String, Value> = others.into_iter().filter(|(key, _)| key != HOOKS).collect();
+            if let Some(hooks) = hooks {
+                let hooks = hooks.into_iter().map(|(event, list)| (event.to_owned(), list));
+                fields.insert(HOOKS.to_owned(), Value::from(hooks.collect::<Map<_, _>>()));
+            }
+            fields.into()
+        })
+    }
+
+    fn texts() -> impl Strategy<Value = String> {
+        let indent = prop::sample::select(vec![None, Some("  "), Some("\t"), Some("     "), Some("")]);
+        let ends = prop::sample::select(vec![("\n", ""), ("\n", "\n"), ("\r\n", "\r\n"), ("\n", "\n\n")]);
+        (settings(), indent, ends).prop_map(|(settings, indent, (newline, end))| {
+            let Some(indent) = indent else { return settings.to_string() };
+            let mut bytes = Vec::new();
+            let formatter = PrettyFormatter::with_indent(indent.as_bytes());
+            settings
+                .serialize(&mut serde_json::Serializer::with_formatter(&mut bytes, formatter))
+                .expect("serialized");
+            String::from_utf8(bytes).expect("UTF-8").replace('\n', newline) + end
+        })
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 40, failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn whatever_stands_there_is_kept_and_comes_back(text in texts(), agent in prop::sample::select(Agent::ALL.to_vec())) {
+            let with = installed(Some(&text), agent);
+            let (was, is) = (value(&text), value(&with));
+            for (key, value) in was.as_object().expect("an object").iter().filter(|(key, _)| *key != HOOKS) {
+                prop_assert_eq!(&is[key], value);
+            }
+            for (event, list) in was.get(HOOKS).and_then(Value::as_object).into_iter().flatten() {
+                let kept = list.as_array().expect("a list");
+                prop_assert_eq!(&is[HOOKS][event].as_array().expect("a list")[..kept.len()], &kept[..]);
+            }
+            prop_assert_eq!(&installed(Some(&with), agent), &with);
+            prop_assert_eq!(uninstall(&with, Some(&text), agent), Ok(Some(text.clone())));
+            // Without a copy only what was empty cannot come back.
+            let left = uninstall(&with, None, agent).expect("uninstalled");
+            let left = left.map_or_else(|| json!({}), |left| value(&left));
+            for (key, value) in was.as_object().expect("an object").iter().filter(|(key, _)| *key != HOOKS) {
+                prop_assert_eq!(&left[key], value);
+            }
+            for (event, list) in was.get(HOOKS).and_then(Value::as_object).into_iter().flatten() {
+                prop_assert!(is_empty(list) || left[HOOKS][event] == *list);
+            }
+        }
+    }
+}

@@ -18,13 +18,14 @@ fn task(text: &str) -> Task {
         owner: owner.map(name),
         at: Timestamp::parse(crate::protocol::guard::testing::NOW).unwrap(),
         process: None,
+        told_by_agent: true,
         extra: Extra::new(),
     }
 }
 
 fn begin(world: &mut World, session: &mut Session, text: &str) {
     let Task { task_id, kind, parent, owner, .. } = task(text);
-    let start = Background::Start { task: task_id, kind, parent, owner, process: None };
+    let start = Background::Start { task: task_id, kind, parent, owner, process: None, told_by_agent: true };
     world.work(session, |work| work.background(&start)).unwrap();
 }
 
@@ -96,8 +97,14 @@ fn what_a_chain_starts_is_its_own_and_so_is_what_that_starts() {
 fn every_kind_of_task_follows_the_same_rule() {
     for kind in TaskKind::ALL {
         let (mut world, mut session) = (World::new(), session());
-        let start =
-            |id: &str| Background::Start { task: name(id), kind, parent: None, owner: None, process: None };
+        let start = |id: &str| Background::Start {
+            task: name(id),
+            kind,
+            parent: None,
+            owner: None,
+            process: None,
+            told_by_agent: false,
+        };
         world.work(&mut session, |work| work.background(&start("old"))).unwrap();
         boundary(&mut world, &mut session);
         assert!(!session.has_related_background(), "{}", kind.as_str());
@@ -276,6 +283,7 @@ fn a_task_ends_when_its_process_is_proven_dead_and_not_before() {
         parent: None,
         owner: None,
         process: Some(process(7)),
+        told_by_agent: false,
     };
     world.work(&mut session, |work| work.background(&start)).unwrap();
     begin(&mut world, &mut session, "without-process");
@@ -386,6 +394,24 @@ fn an_agents_own_view_starts_and_ends_tasks_and_keeps_what_it_does_not_tell() {
         })
         .unwrap();
     assert!(!session.has_related_background());
+}
+
+#[test]
+fn an_agents_own_view_does_not_end_what_a_script_told_of() {
+    let (mut world, mut session) = (World::new(), session());
+    let task = name("scripts-own");
+    let start = Background::Start {
+        task,
+        kind: TaskKind::Shell,
+        parent: None,
+        owner: None,
+        process: None,
+        told_by_agent: false,
+    };
+    world.work(&mut session, |work| work.background(&start)).unwrap();
+    let view = Background::View { tasks: Some(Vec::new()), wakeups: Some(Vec::new()) };
+    world.work(&mut session, |work| work.background(&view)).unwrap();
+    assert!(session.has_related_background());
 }
 
 #[test]

@@ -14,6 +14,7 @@ pub(super) fn with_mine(mut session: Session) -> Session {
         parent: None,
         owner: None,
         at: session.created_at.clone(),
+        told_by_agent: false,
         process: None,
         extra: Extra::new(),
     });

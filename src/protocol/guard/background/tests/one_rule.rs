@@ -94,3 +94,52 @@ fn live_work_priority_and_overflow_go_by_one_rule() {
         });
     });
 }
+
+#[test]
+fn a_mark_that_is_rolled_back_after_the_end_of_its_task_leaves_nothing_behind() {
+    // The task is in no baseline: its parent is missing, and only the mark makes it related.
+    let (mut world, mut session) = (World::new(), session());
+    begin(&mut world, &mut session, "a<gone");
+    let lying = mark(&mut world, &mut session, "a");
+    assert!(session.has_related_background());
+    end(&mut world, &mut session, "a");
+    assert!(session.is_related_task(&name("a")), "provisionally");
+    world.work(&mut session, |work| work.background(&Background::Rollback(name("a"), lying))).unwrap();
+    assert!(!session.is_related_task(&name("a")));
+}
+
+#[test]
+fn a_task_that_ended_before_the_chain_began_starts_anew_in_it() {
+    let (mut world, mut session) = (World::new(), session());
+    begin(&mut world, &mut session, "a");
+    end(&mut world, &mut session, "a");
+    boundary(&mut world, &mut session);
+    assert!(!session.is_related_task(&name("a")), "that one was another chain's");
+    begin(&mut world, &mut session, "a");
+    assert!(session.is_related_task(&name("a")));
+}
+
+#[test]
+fn a_wakeup_is_what_it_was_when_it_was_scheduled() {
+    let (mut world, mut session) = (World::new(), session());
+    let schedule = |id: &str, parent: Option<&str>| Background::Start {
+        task: name(id),
+        kind: TaskKind::Wakeup,
+        parent: parent.map(name),
+        owner: None,
+        told_by_agent: false,
+        process: None,
+    };
+    world.work(&mut session, |work| work.background(&schedule("old", None))).unwrap();
+    boundary(&mut world, &mut session);
+    world.work(&mut session, |work| work.background(&schedule("mine", None))).unwrap();
+    world.work(&mut session, |work| work.background(&schedule("strange", Some("old")))).unwrap();
+    let related = |session: &Session| {
+        ["old", "mine", "strange", "never-told-of"].map(|timer| session.is_related_wakeup(&name(timer)))
+    };
+    assert_eq!(related(&session), [false, true, false, true]);
+    for id in ["old", "mine", "strange"] {
+        end(&mut world, &mut session, id);
+    }
+    assert_eq!(related(&session), [false, true, false, true], "it has fired and is scheduled no more");
+}

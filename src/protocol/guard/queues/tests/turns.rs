@@ -53,6 +53,10 @@ fn a_new_chain_makes_everything_queued_unrelated() {
     fire(&mut world, &mut session, "c4", "another", true);
     let related: Vec<bool> = session.crons.iter().map(|item| item.related).collect();
     assert_eq!(related, [false, false, false, true], "a wakeup that was queued then is in the baseline");
+    assert!(
+        !session.chain.baseline.contains("timer"),
+        "a plain timer is never the chain's, and in no baseline"
+    );
 }
 
 #[test]
