@@ -112,6 +112,7 @@ pub enum OnOff {
 
 /// `session relocate`.
 #[derive(Debug, Clone, PartialEq, Eq, Args)]
+#[allow(clippy::struct_excessive_bools, reason = "each is an option that is typed; `step` is what they mean")]
 #[command(group = ArgGroup::new("move_step").args(["begin", "poll", "commit", "abort"]).required(true))]
 pub struct RelocateArgs {
     /// The session
@@ -133,10 +134,12 @@ pub struct RelocateArgs {
     #[arg(long)]
     pub abort: bool,
     /// Give the move up after this long without a call: 500ms, 2s or 5m [default: 1m]
-    #[arg(long = "for", id = "lifetime", value_name = "DURATION", value_parser = lifetime, requires = "begin")]
+    #[arg(long = "for", id = "lifetime", value_name = "DURATION", value_parser = lifetime,
+          conflicts_with_all = ["poll", "commit", "abort"])]
     pub length: Option<Duration>,
     /// Name the process that moves it: its death gives the move up
-    #[arg(long, value_name = "PID", value_parser = value_parser!(u32).range(1..), requires = "begin")]
+    #[arg(long, value_name = "PID", value_parser = value_parser!(u32).range(1..),
+          conflicts_with_all = ["poll", "commit", "abort"])]
     pub owner_pid: Option<u32>,
 }
 

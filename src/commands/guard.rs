@@ -185,11 +185,11 @@ impl GuardCall<'_> {
 /// Where a request keeps the process it speaks for.
 fn process_of(request: &mut Request) -> Option<&mut Option<ProcessRef>> {
     match request {
-        Request::Start(_, process) => Some(process),
         Request::Submit(submit) => Some(&mut submit.process),
         Request::Claim(claim) => Some(&mut claim.process),
         Request::EndTurn(end) => Some(&mut end.process),
-        Request::Relocate(Relocate::Begin { process, .. })
+        Request::Start(_, process)
+        | Request::Relocate(Relocate::Begin { process, .. })
         | Request::Background(Background::Start { process, .. })
         | Request::Notify(Notify::Take { process, .. })
         | Request::Cron(CronRequest::Take { process, .. }) => Some(process),

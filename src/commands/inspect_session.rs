@@ -10,7 +10,7 @@ use crate::protocol::codes::Code;
 use crate::protocol::guard::Moment;
 use crate::protocol::guard::background::Task;
 use crate::protocol::guard::queues::{Cron, Gap, Notification, Taken};
-use crate::protocol::guard::session::{BUDGET, BootTime, Gate, Message, Prompt, Session, Ticket};
+use crate::protocol::guard::session::{BUDGET, BootTime, Gate, Message, Prompt, Session, Ticket, Void};
 use crate::protocol::guard::told::{obstacles, would_claim};
 use crate::protocol::ids::{Name, Timestamp};
 use crate::protocol::row::ProcessRef;
@@ -133,7 +133,7 @@ impl Look<'_> {
             "ticket": ticket.ticket_id, "promptId": ticket.prompt_id, "generation": ticket.generation,
             "chain": ticket.chain, "attempt": ticket.attempt, "seq": ticket.seq, "at": ticket.at,
             "ageSeconds": self.age(&ticket.at), "leftMs": self.left_ms(&ticket.deadline),
-            "stage": ticket.stage, "void": ticket.void.map(|void| void.as_str()),
+            "stage": ticket.stage, "void": ticket.void.map(Void::as_str),
             "process": self.process(ticket.process.as_ref()),
         })
     }

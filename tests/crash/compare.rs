@@ -13,9 +13,9 @@ pub fn is_temporary(name: &str) -> bool {
     name.starts_with(".lych-") || name.starts_with(".atomicwrite") || name.starts_with(".tmp")
 }
 
-/// Rows and checkpoints change, and hold the ids of commits; the books compare what they say.
+/// Rows, checkpoints and sessions change, and some hold the ids of commits; the books compare what they say.
 fn is_document(name: &str) -> bool {
-    matches!(name, "row.json" | "run.json")
+    matches!(name, "row.json" | "run.json" | "session.json")
 }
 
 /// Everything that a call which is over must not leave. What a record still names is not left over: it is put in its

@@ -44,6 +44,9 @@ pub const ALL: &[(&str, Prepare)] = &[
     ("finish a replacement, from the old row", finish_from_old),
     ("finish three receipts", finish_receipts),
     ("finish a report", finish_report),
+    ("session open", session_open),
+    ("claim, granted", claim_granted),
+    ("claim, a prompt waits", claim_waits),
 ];
 
 const STEP: [&str; 6] = ["--run", "run", "--step", "step", "--input-hash", "hash"];
@@ -340,4 +343,26 @@ fn finish_report(prep: &Prep) -> (Call, Call) {
     let turn = task.turn();
     prep.half_done(&task.report(&large()), 0);
     (task.owned(&["settle", "t1", "--turn", &turn, "--close"]), call(&["stop", "t1"]))
+}
+
+fn session_open(_: &Prep) -> (Call, Call) {
+    (call(&["session", "open", "s", "--guard"]), call(&["session", "open", "t"]))
+}
+
+/// A session with a running prompt.
+fn running(prep: &Prep) {
+    prep.run(&["session", "open", "s", "--guard"]);
+    prep.run(&["prompt", "submit", "s", "--alias", "p1"]);
+}
+
+fn claim_granted(prep: &Prep) -> (Call, Call) {
+    running(prep);
+    (call(&["claim", "s", "--prompt", "p1"]), call(&["prompt", "submit", "s", "--alias", "p2"]))
+}
+
+/// A refusal that changes something: it installs the wait.
+fn claim_waits(prep: &Prep) -> (Call, Call) {
+    running(prep);
+    prep.run(&["prompt", "submit", "s", "--alias", "p2"]);
+    (call(&["claim", "s", "--prompt", "p1"]), call(&["prompt", "remove", "s", "p2"]))
 }

@@ -93,6 +93,8 @@ impl Bench {
             .env("LYCHGATE_ROOT", self.root())
             .env("LYCHGATE_TEST_SEED", format!("seed-{tick}"))
             .env("LYCHGATE_TEST_NOW", format!("2026-01-01T00:{:02}:{:02}.000Z", tick / 60, tick % 60))
+            .env("LYCHGATE_TEST_BOOT_ID", "boot")
+            .env("LYCHGATE_TEST_BOOT_MS", (u64::from(tick) * 1000).to_string())
             .current_dir(&self.dir);
         command
     }

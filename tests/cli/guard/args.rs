@@ -22,6 +22,7 @@ fn a_call_that_contradicts_itself_is_a_usage_error_and_makes_nothing() {
         "session relocate s --poll --to .",
         "session relocate s --begin --to . --poll",
         "session relocate s --poll --for 1s",
+        "session relocate s --abort --owner-pid 1",
         "prompt submit s --kind hasty",
         "prompt finish s p",
         "prompt finish s p --as removed",

@@ -28,19 +28,19 @@ fn there_are_three_answers_and_no_others() {
     let root = TestRoot::new();
     let (s, p1) = Session::at_work(&root, "s");
     let granted = s.claim(&p1).is(0, "granted");
-    insta::assert_snapshot!(told(&granted), @"");
+    insta::assert_snapshot!(told(&granted), @r#"0 {"ok":true,"command":"claim","code":"granted","claimed":true,"hasQueuedPrompt":false,"ticket":"tkt_f689a3a85894f1ed","promptId":"prm_44ef219a1efd157c","attempt":1,"maxAttempts":2,"chain":3,"generation":1,"seq":4,"sessionId":"s","message":"ticket tkt_f689a3a85894f1ed: send it, and say what became of it"}"#);
     let _ = s.end(&granted.get("ticket"), "unsent");
 
     let p2 = s.submit("p2").get("promptId");
     let queued = s.claim(&p1).is(10, "prompt-queued");
-    insta::assert_snapshot!(told(&queued), @"");
+    insta::assert_snapshot!(told(&queued), @r#"10 {"ok":false,"command":"claim","code":"prompt-queued","claimed":false,"hasQueuedPrompt":true,"promptId":"prm_44ef219a1efd157c","queuedPromptId":"prm_fbcbbbda26e59496","sessionId":"s","message":"prompt prm_fbcbbbda26e59496 waits and goes first","hint":"end the turn now; keep what the person typed, show nothing"}"#);
     assert_eq!(s.record()["wait"]["promptId"], p1.as_str(), "O6: the wait is bound to who asked");
     let before = s.meaning();
     let again = s.claim(&p1).is(10, "prompt-queued");
     assert_eq!((told(&again), s.meaning()), (told(&queued), before), "O6: asking again changes nothing");
 
     let other = refused(s.claim(&p2), "not-the-owner");
-    insta::assert_snapshot!(told(&other), @"");
+    insta::assert_snapshot!(told(&other), @r#"10 {"ok":false,"command":"claim","code":"unavailable","claimed":false,"hasQueuedPrompt":false,"reason":"not-the-owner","sessionId":"s","message":"prompt prm_fbcbbbda26e59496 is queued, not running"}"#);
 }
 
 #[test]

@@ -14,12 +14,12 @@ fn a_turn_with_unfinished_work_goes_on_twice_and_is_exhausted_once() {
     let root = TestRoot::new();
     let (s, _) = Session::at_work(&root, "s");
     let first = end(&s, &[]).is(0, "continue");
-    insta::assert_snapshot!(told(&first), @"");
+    insta::assert_snapshot!(told(&first), @r#"0 {"ok":true,"command":"end-turn","code":"continue","decision":"continue","by":"guard","text":"Your to-do list is not finished: 1 item left. Go on without asking. If an item cannot be done, say why and take it off the list.","unfinishedCount":1,"ticket":"tkt_f689a3a85894f1ed","promptId":"prm_44ef219a1efd157c","attempt":1,"maxAttempts":2,"chain":3,"generation":1,"seq":4,"sessionId":"s","message":"continuation 1 of 2"}"#);
     let _ = s.end(&first.get("ticket"), "sent").is(0, "ticket-settled");
     let second = end(&s, &[]).is(0, "continue");
     assert!(second.get("text").contains("the last automatic continuation"), "O36: {second}");
     let _ = s.end(&second.get("ticket"), "sent").is(0, "ticket-settled");
-    insta::assert_snapshot!(told(&end(&s, &[]).is(0, "exhausted")), @"");
+    insta::assert_snapshot!(told(&end(&s, &[]).is(0, "exhausted")), @r#"0 {"ok":true,"command":"end-turn","code":"exhausted","decision":"exhausted","maxAttempts":2,"unfinishedCount":1,"sessionId":"s","message":"2 of 2 continuations are spent"}"#);
     let over = end(&s, &[]).is(0, "allow");
     assert_eq!((over.get("reason").as_str(), s.cause().as_str()), ("suspended", "exhausted"), "O36");
 }
@@ -30,7 +30,7 @@ fn a_turn_with_nothing_unfinished_ends() {
     let s = Session::open(&root, "s");
     let p1 = s.submit("p1").get("promptId");
     let before = root.bytes();
-    insta::assert_snapshot!(told(&end(&s, &[]).is(0, "allow")), @"");
+    insta::assert_snapshot!(told(&end(&s, &[]).is(0, "allow")), @r#"0 {"ok":true,"command":"end-turn","code":"allow","decision":"allow","reason":"nothing-unfinished","sessionId":"s","message":"no trusted to-do list has unfinished items"}"#);
     assert_eq!(end(&s, &["--prompt", &p1]).is(0, "allow").get("reason"), "nothing-unfinished");
     assert_eq!(end(&s, &["--prompt", "p9"]).is(0, "allow").get("reason"), "superseded");
     assert_eq!(root.bytes(), before);
@@ -43,7 +43,7 @@ fn a_turn_yields_to_a_prompt_without_a_word() {
     let _ = s.say("m1", "typed before").is(0, "said");
     let _ = s.submit("p2");
     let yielded = end(&s, &BLOCK).is(0, "yield");
-    insta::assert_snapshot!(told(&yielded), @"");
+    insta::assert_snapshot!(told(&yielded), @r#"0 {"ok":true,"command":"end-turn","code":"yield","decision":"yield","stored":["m1"],"sessionId":"s","message":"a person's prompt waits; the turn ends now"}"#);
     let record = s.record();
     assert_eq!(record["wait"]["promptId"], p1.as_str());
     assert_eq!(
@@ -60,7 +60,7 @@ fn what_the_person_typed_comes_first() {
     let (s, _) = Session::at_work(&root, "s");
     let _ = s.say("m1", "not that file").is(0, "said");
     let _ = s.say("m2", "the other one").is(0, "said");
-    insta::assert_snapshot!(told(&end(&s, &BLOCK).is(0, "user-input")), @"");
+    insta::assert_snapshot!(told(&end(&s, &BLOCK).is(0, "user-input")), @r#"0 {"ok":true,"command":"end-turn","code":"user-input","decision":"user-input","text":"not that file\n\nthe other one","parts":[{"id":"m1","kind":"user","text":"not that file"},{"id":"m2","kind":"user","text":"the other one"}],"left":0,"hasQueuedPrompt":false,"sessionId":"s","message":"2 text(s) of the person come first"}"#);
 }
 
 #[test]
@@ -68,7 +68,7 @@ fn related_work_in_the_background_is_waited_for_without_a_charge() {
     let root = TestRoot::new();
     let (s, _) = Session::at_work(&root, "s");
     let _ = s.call("background", &["start", "b1", "--kind", "shell"]).is(0, "background-noted");
-    insta::assert_snapshot!(told(&end(&s, &[]).is(0, "deferred")), @"");
+    insta::assert_snapshot!(told(&end(&s, &[]).is(0, "deferred")), @r#"0 {"ok":true,"command":"end-turn","code":"deferred","decision":"deferred","unfinishedCount":1,"sessionId":"s","message":"related work is still running in the background"}"#);
     assert_eq!(s.attempts(), 0, "O57");
     let _ = s.call("background", &["end", "b1"]).is(0, "background-noted");
     let _ = end(&s, &[]).is(0, "continue");

@@ -36,7 +36,23 @@ fn a_session_is_shown_with_its_order_and_nothing_is_changed() {
     assert_eq!(told["claim"]["ownerless"]["reason"], "prompt-live");
     assert!(!told.to_string().contains("a private text"), "{told}");
     assert!(told["history"].as_array().unwrap().len() > 5);
-    insta::assert_snapshot!(root.run(&["inspect", "--session", "s"]), @"");
+    insta::assert_snapshot!(root.run(&["inspect", "--session", "s"]), @"
+    exit 0
+    --- stdout
+    root       [DIR]/root
+    session    s
+    state      open, generation 1, guard on
+    prompt     prm_44ef219a1efd157c running `p1`, ordinary, seq 2, 7 s old
+    prompt     prm_080127a3cb021db9 queued `p2`, ordinary, seq 5, 4 s old
+    wait       prm_44ef219a1efd157c has yielded to prm_080127a3cb021db9 since 2026-01-01T00:00:06.000Z
+    ticket     tkt_f689a3a85894f1ed of prm_44ef219a1efd157c, continuation 1, 55000 ms left
+    chain      1 unfinished, 0 of 2 continuations charged, armed, awaiting a prompt
+    texts      1 typed, 0 not acknowledged
+    claim      prompt-queued: prompt prm_080127a3cb021db9 waits and goes first
+    ownerless  unavailable: prompt prm_44ef219a1efd157c is running; an automatic turn waits
+    obstacle   prompt prm_44ef219a1efd157c has yielded to a queued prompt since 2026-01-01T00:00:06.000Z
+      lifted by the queued prompt runs, or is removed
+    ");
 }
 
 #[test]
@@ -52,7 +68,21 @@ fn what_stands_in_the_way_is_told_with_what_lifts_it() {
     assert_eq!(told["chain"]["suspended"]["lifts"], "a new ordinary prompt that runs, and nothing else");
     assert_eq!(told["claim"]["running"]["reason"], "suspended");
     assert_eq!(told["refused"]["suspended"]["count"], 1);
-    insta::assert_snapshot!(root.run(&["inspect", "--session", "s"]), @"");
+    insta::assert_snapshot!(root.run(&["inspect", "--session", "s"]), @"
+    exit 0
+    --- stdout
+    root       [DIR]/root
+    session    s
+    state      open, generation 1, guard on
+    prompt     prm_44ef219a1efd157c running `p1`, ordinary, seq 2, 7 s old
+    chain      0 unfinished, 0 of 2 continuations charged
+    suspended  asked (enough) since 2026-01-01T00:00:06.000Z
+    refused    1 time(s): suspended
+    claim      unavailable: suspended since 2026-01-01T00:00:06.000Z: asked (enough)
+    ownerless  unavailable: prompt prm_44ef219a1efd157c is running; an automatic turn waits
+    obstacle   suspended since 2026-01-01T00:00:06.000Z: asked (enough)
+      lifted by a new ordinary prompt that runs, and nothing else
+    ");
 }
 
 #[test]

@@ -9,7 +9,7 @@ fn a_session_is_opened_closed_and_opened_as_another_generation() {
     let root = TestRoot::new();
     let s = Session { root: &root, id: "s" };
     let open = s.session("open", &["--guard", "--cwd", "."]).is(0, "opened");
-    insta::assert_snapshot!(told(&open), @"");
+    insta::assert_snapshot!(told(&open), @r#"0 {"ok":true,"command":"session","code":"opened","generation":1,"state":"open","guard":true,"cwd":"[DIR]","sessionId":"s","message":"session `s` is open"}"#);
     assert_eq!(
         root.tree(),
         "config.json\nsecret\nsessions/\nsessions/s/\nsessions/s/guard/\nsessions/s/guard/session.json\ntasks/"
@@ -17,7 +17,7 @@ fn a_session_is_opened_closed_and_opened_as_another_generation() {
     let before = root.bytes();
     let _ = s.session("open", &[]).is(0, "already-open");
     assert_eq!(root.bytes(), before);
-    insta::assert_snapshot!(told(&s.session("close", &[]).is(0, "closed")), @"");
+    insta::assert_snapshot!(told(&s.session("close", &[]).is(0, "closed")), @r#"0 {"ok":true,"command":"session","code":"closed","generation":1,"state":"closed","guard":true,"cwd":"[DIR]","queuedPrompts":0,"keptTexts":0,"sessionId":"s","message":"session `s` is closed"}"#);
     let _ = s.session("close", &[]).is(0, "already-closed");
     let again = s.session("open", &["--guard"]).is(0, "opened");
     assert_eq!(again.get("generation"), "2", "O65");
@@ -63,7 +63,7 @@ fn nothing_automatic_runs_before_a_restore_is_complete() {
     let _ = s.session("restore", &["--end"]).is(0, "already-open");
     let record = s.record();
     assert_eq!(record["chain"]["armed"], false, "O46");
-    assert_eq!(record["chain"]["baseline"], serde_json::json!(["b1"]), "O66: it belongs to no chain");
+    assert_eq!(record["chain"]["baseline"], serde_json::json!(["b1", "n1"]), "O66: it belongs to no chain");
     let _ = s.call("notify", &["take"]).is(0, "taken");
 }
 
@@ -71,7 +71,7 @@ fn nothing_automatic_runs_before_a_restore_is_complete() {
 fn a_person_who_says_stop_is_heard() {
     let root = TestRoot::new();
     let (s, p1) = Session::at_work(&root, "s");
-    insta::assert_snapshot!(told(&s.session("suspend", &["--cause", "enough for today"]).is(0, "suspended")), @"");
+    insta::assert_snapshot!(told(&s.session("suspend", &["--cause", "enough for today"]).is(0, "suspended")), @r#"0 {"ok":true,"command":"session","code":"suspended","cause":"asked","note":"enough for today","since":"2026-01-01T00:00:04.000Z","seq":4,"sessionId":"s","message":"nothing automatic goes on until an ordinary prompt runs"}"#);
     assert_eq!(s.claim(&p1).is(10, "unavailable").get("reason"), "suspended");
     let again = s.session("suspend", &["--cause", "really"]).is(0, "suspended");
     assert_eq!(again.get("note"), "enough for today", "the first one stands");
@@ -89,7 +89,7 @@ fn a_session_moves_when_everything_before_the_move_is_over() {
     let _ = s.submit("p1");
     let _ = s.submit("p2");
     let begun = s.session("relocate", &["--begin", "--to", "link"]).is(12, "relocating");
-    insta::assert_snapshot!(told(&begun), @"");
+    insta::assert_snapshot!(told(&begun), @r#"12 {"ok":false,"command":"session","code":"relocating","from":"[DIR]/a","to":"[DIR]/b","blockers":[{"kind":"prompt","id":"prm_44ef219a1efd157c","state":"running"},{"kind":"prompt","id":"prm_6b60908f0b05dfa2","state":"queued"}],"sessionId":"s","message":"2 things that began before the move to `[DIR]/b` are not over","hint":"ask again with `session relocate --poll`, or give up with `--abort`"}"#);
     assert_eq!(s.cause(), "relocated", "O60");
     let _ = s.prompt("submit", &["--alias", "p3"]).is(12, "relocating");
     let _ = s.session("relocate", &["--commit"]).is(12, "relocating");

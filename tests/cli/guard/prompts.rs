@@ -8,11 +8,11 @@ use crate::kit::Process;
 fn prompts_run_one_after_the_other_in_the_order_they_were_submitted() {
     let root = TestRoot::new();
     let s = Session::open(&root, "s");
-    insta::assert_snapshot!(told(&s.submit("p1")), @"");
-    insta::assert_snapshot!(told(&s.submit("p2")), @"");
+    insta::assert_snapshot!(told(&s.submit("p1")), @r#"0 {"ok":true,"command":"prompt","code":"submitted","promptId":"prm_44ef219a1efd157c","alias":"p1","state":"running","kind":"ordinary","seq":2,"sessionId":"s","message":"prompt prm_44ef219a1efd157c is running"}"#);
+    insta::assert_snapshot!(told(&s.submit("p2")), @r#"0 {"ok":true,"command":"prompt","code":"submitted","promptId":"prm_6b60908f0b05dfa2","alias":"p2","state":"queued","kind":"ordinary","seq":4,"sessionId":"s","message":"prompt prm_6b60908f0b05dfa2 is queued"}"#);
     let _ = s.submit("p3");
-    insta::assert_snapshot!(told(&s.prompt("start", &["p3"]).is(12, "prompt-waiting")), @"");
-    insta::assert_snapshot!(told(&s.finish("p1", "completed").is(0, "prompt-finished")), @"");
+    insta::assert_snapshot!(told(&s.prompt("start", &["p3"]).is(12, "prompt-waiting")), @r#"12 {"ok":false,"command":"prompt","code":"prompt-waiting","sessionId":"s","message":"prompt prm_f689a3a85894f1ed waits: prompt prm_44ef219a1efd157c runs since 2026-01-01T00:00:02.000Z","hint":"ask again when that one has ended"}"#);
+    insta::assert_snapshot!(told(&s.finish("p1", "completed").is(0, "prompt-finished")), @r#"0 {"ok":true,"command":"prompt","code":"prompt-finished","promptId":"prm_44ef219a1efd157c","end":"completed","nextPromptId":"prm_6b60908f0b05dfa2","sessionId":"s","message":"prompt prm_44ef219a1efd157c has ended: completed"}"#);
     let _ = s.prompt("start", &["p3"]).is(12, "prompt-waiting");
     let _ = s.prompt("start", &["p2"]).is(0, "prompt-started");
     let _ = s.prompt("start", &["p2"]).is(0, "already-started");
@@ -78,7 +78,7 @@ fn five_prompts_are_held_and_a_removed_one_keeps_its_place() {
     }
     let before = s.record();
     let full = s.prompt("submit", &["--alias", "p6"]).is(10, "queue-full");
-    insta::assert_snapshot!(told(&full), @"");
+    insta::assert_snapshot!(told(&full), @r#"10 {"ok":false,"command":"prompt","code":"queue-full","limit":5,"pendingCount":5,"retryable":true,"sessionId":"s","message":"5 prompts are in the queue, and 5 are the most","hint":"nothing was kept: submit it again when one has ended"}"#);
     assert_eq!(s.record(), before, "O72: no trace is left");
     let _ = s.prompt("remove", &["p3"]).is(0, "prompt-removed");
     let _ = s.prompt("submit", &["--alias", "p6"]).is(10, "queue-full");

@@ -13,9 +13,9 @@ fn a_result_is_put_taken_and_acknowledged() {
     let root = TestRoot::new();
     let s = Session::open(&root, "s");
     let args = ["put", "--task", "b1", "--id", "n1", "--kind", "build", "--status", "failed", "--file", "-"];
-    insta::assert_snapshot!(told(&s.tell("notify", &args, "exit 1\n").is(0, "queued")), @"");
+    insta::assert_snapshot!(told(&s.tell("notify", &args, "exit 1\n").is(0, "queued")), @r#"0 {"ok":true,"command":"notify","code":"queued","id":"n1","taskId":"b1","related":false,"queued":1,"sessionId":"s","message":"`n1` waits for a turn"}"#);
     let _ = put(&s, "notify", "b1", "n1").is(0, "already-queued");
-    insta::assert_snapshot!(told(&s.call("notify", &["take", "--for", "30s"]).is(0, "taken")), @"");
+    insta::assert_snapshot!(told(&s.call("notify", &["take", "--for", "30s"]).is(0, "taken")), @r#"0 {"ok":true,"command":"notify","code":"taken","id":"n1","taskId":"b1","kind":"build","status":"failed","text":"exit 1\n","related":false,"repeat":false,"sessionId":"s","message":"start a turn for `n1`, then acknowledge it"}"#);
     let _ = s.call("notify", &["take"]).is(10, "kept-back");
     root.later(30_000);
     let again = s.call("notify", &["take"]).is(0, "taken");

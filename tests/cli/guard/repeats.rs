@@ -86,11 +86,16 @@ fn a_grant_is_given_once() {
     let first = s.call("claim", &call).is(0, "granted");
     let after = root.bytes();
     let again = s.call("claim", &call).is(10, "already-granted");
-    insta::assert_snapshot!(told(&again), @"");
+    insta::assert_snapshot!(told(&again), @r#"10 {"ok":false,"command":"claim","code":"already-granted","claimed":false,"hasQueuedPrompt":false,"ticket":"tkt_fa93608d3808a42c","promptId":"prm_44ef219a1efd157c","attempt":1,"maxAttempts":2,"chain":3,"generation":1,"seq":4,"sessionId":"s","message":"this call was answered before, and that answer granted ticket tkt_fa93608d3808a42c, once","hint":"nobody may send on this answer; who knows that nothing was sent may say so: lychgate claim s --ticket tkt_fa93608d3808a42c --as unsent"}"#);
     assert_eq!((again.get("ticket"), again.get("claimed").as_str()), (first.get("ticket"), "false"));
     assert_eq!(root.bytes(), after);
     let text = root.run(&[&["claim", "s"][..], &call].concat());
-    insta::assert_snapshot!(text, @"");
+    insta::assert_snapshot!(text, @"
+    exit 10
+    --- stderr
+    lychgate claim: refused (already-granted): this call was answered before, and that answer granted ticket tkt_fa93608d3808a42c, once
+    hint: nobody may send on this answer; who knows that nothing was sent may say so: lychgate claim s --ticket tkt_fa93608d3808a42c --as unsent
+    ");
     // Who knows that nothing was sent says so, and the repeat still grants nothing.
     let _ = s.end(&first.get("ticket"), "unsent").is(0, "ticket-settled");
     let _ = s.call("claim", &call).is(10, "already-granted");

@@ -13,14 +13,14 @@ fn ids(s: &Session<'_>, list: &str) -> Vec<String> {
 fn a_text_is_taken_kept_and_acknowledged() {
     let root = TestRoot::new();
     let s = Session::open(&root, "s");
-    insta::assert_snapshot!(told(&s.say("m1", "and a test\n").is(0, "said")), @"");
+    insta::assert_snapshot!(told(&s.say("m1", "and a test\n").is(0, "said")), @r#"0 {"ok":true,"command":"say","code":"said","id":"m1","waiting":1,"sessionId":"s","message":"the text lies in the inbox"}"#);
     let _ = s.tell("say", &["--id", "m2", "--kind", "tool"], "exit 1").is(0, "said");
     assert_eq!((ids(&s, "inbox"), ids(&s, "kept")), (vec!["m1".into(), "m2".into()], vec![]));
-    insta::assert_snapshot!(told(&s.call("drain", &[]).is(0, "drained")), @"");
+    insta::assert_snapshot!(told(&s.call("drain", &[]).is(0, "drained")), @r#"0 {"ok":true,"command":"drain","code":"drained","parts":[{"id":"m1","kind":"user","text":"and a test\n"},{"id":"m2","kind":"tool","text":"exit 1"}],"left":0,"hasQueuedPrompt":false,"sessionId":"s","message":"2 text(s)"}"#);
     assert_eq!((ids(&s, "inbox"), ids(&s, "kept")), (vec![], vec!["m1".into(), "m2".into()]), "O24");
     let again = s.call("drain", &["--again"]).is(0, "drained");
     assert_eq!(again.get("parts.1.text"), "exit 1");
-    insta::assert_snapshot!(told(&s.call("drain", &["--ack", "m1", "--ack", "m9"]).is(0, "acknowledged")), @"");
+    insta::assert_snapshot!(told(&s.call("drain", &["--ack", "m1", "--ack", "m9"]).is(0, "acknowledged")), @r#"0 {"ok":true,"command":"drain","code":"acknowledged","acknowledged":1,"unknown":["m9"],"sessionId":"s","message":"what arrived is forgotten"}"#);
     assert_eq!(ids(&s, "kept"), ["m2"]);
 }
 

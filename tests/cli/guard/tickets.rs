@@ -9,9 +9,9 @@ fn a_ticket_is_ended_once() {
     let root = TestRoot::new();
     let (s, p1) = Session::at_work(&root, "s");
     let ticket = s.ticket(&p1);
-    insta::assert_snapshot!(told(&s.end(&ticket, "sent").is(0, "ticket-settled")), @"");
+    insta::assert_snapshot!(told(&s.end(&ticket, "sent").is(0, "ticket-settled")), @r#"0 {"ok":true,"command":"claim","code":"ticket-settled","ticketId":"tkt_f689a3a85894f1ed","end":"sent","attempt":1,"attempts":1,"maxAttempts":2,"unfinishedCount":1,"sessionId":"s","message":"ticket tkt_f689a3a85894f1ed: sent"}"#);
     let before = s.meaning();
-    insta::assert_snapshot!(told(&s.end(&ticket, "sent").is(10, "ticket-ended")), @"");
+    insta::assert_snapshot!(told(&s.end(&ticket, "sent").is(10, "ticket-ended")), @r#"10 {"ok":false,"command":"claim","code":"ticket-ended","ticketId":"tkt_f689a3a85894f1ed","end":"sent","sessionId":"s","message":"ticket tkt_f689a3a85894f1ed has ended at 2026-01-01T00:00:05.000Z: sent","hint":"if its stream runs, cut it; claim again before another one"}"#);
     let _ = s.end(&ticket, "unsent").is(10, "ticket-ended");
     let _ = s.call("claim", &["--ticket", &ticket, "--stage", "late"]).is(10, "ticket-ended");
     let _ = s.end("tkt_0123456789abcdef", "sent").is(10, "no-such-ticket");
@@ -52,7 +52,7 @@ fn a_ticket_that_nobody_ends_counts_as_sent() {
         (&"[]".parse().unwrap(), &"lapsed".into())
     );
     let late = s.end(&ticket, "sent").is(10, "ticket-ended");
-    insta::assert_snapshot!(told(&late), @"");
+    insta::assert_snapshot!(told(&late), @r#"10 {"ok":false,"command":"claim","code":"ticket-ended","ticketId":"tkt_f689a3a85894f1ed","end":"lapsed","sessionId":"s","message":"ticket tkt_f689a3a85894f1ed has ended at 2026-01-01T00:00:08.000Z: lapsed","hint":"if its stream runs, cut it; claim again before another one"}"#);
 }
 
 #[test]
@@ -116,7 +116,7 @@ fn a_release_voids_the_open_tickets_of_its_owner() {
     assert_eq!(s.cause(), "queue-released");
     let _ = s.call("claim", &["--ticket", &one, "--stage", "x"]).is(10, "ticket-void");
     let late = s.end(&one, "sent").is(10, "ticket-void");
-    insta::assert_snapshot!(told(&late), @"");
+    insta::assert_snapshot!(told(&late), @r#"10 {"ok":false,"command":"claim","code":"ticket-void","ticketId":"tkt_f689a3a85894f1ed","reason":"released","sessionId":"s","message":"ticket tkt_f689a3a85894f1ed was void when it was sent: released","hint":"cut its stream now and keep nothing of it; it is charged all the same"}"#);
     let record = s.record();
     assert!(record["wait"].is_null(), "O18");
     assert_eq!(record["released"], serde_json::json!([p1]), "O17: the other one is still open");

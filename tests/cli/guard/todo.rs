@@ -14,7 +14,7 @@ fn a_list_with_unfinished_items_arms_and_one_without_disarms() {
     let s = Session::open(&root, "s");
     let p1 = s.submit("p1").get("promptId");
     let list = s.todo(&["completed", "pending", "in_progress"]).is(0, "todo-counted");
-    insta::assert_snapshot!(told(&list), @"");
+    insta::assert_snapshot!(told(&list), @r#"0 {"ok":true,"command":"todo","code":"todo-counted","unfinishedCount":2,"armed":true,"sessionId":"s","message":"2 unfinished"}"#);
     assert_eq!(armed(&s), (true, 2));
     let text = std::fs::read_to_string(root.path().join("sessions/s/guard/session.json")).unwrap();
     assert!(!text.contains("a secret plan"), "O36: no text of a list is kept");
