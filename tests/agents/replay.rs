@@ -232,8 +232,11 @@ impl Replay {
         if self.agent == Agent::Cursor {
             return self.cursor_payload(event);
         }
-        let path =
-            format!("{}/tests/payloads/{}-blocked-twice.jsonl", env!("CARGO_MANIFEST_DIR"), self.agent);
+        let path = format!(
+            "{}/tests/payloads/driven/{}-blocked-twice.jsonl",
+            env!("CARGO_MANIFEST_DIR"),
+            self.agent
+        );
         let recorded = std::fs::read_to_string(path).unwrap();
         let mut payloads = recorded.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
         let mut payload = payloads.find(|payload| payload["hook_event_name"] == event).unwrap();
