@@ -49,6 +49,9 @@ pub(crate) fn program(agent: Agent) -> Result<Command, String> {
     Ok(command)
 }
 
+/// The agents that were said not to be driven.
+static SAID: Mutex<BTreeSet<&str>> = Mutex::new(BTreeSet::new());
+
 /// Whether this agent is to be driven. Says so where it is not, past the capture of the test runner.
 pub(crate) fn can_drive(agent: Agent) -> bool {
     let wish = wish();
@@ -58,7 +61,6 @@ pub(crate) fn can_drive(agent: Agent) -> bool {
     }
     let Err(why) = program(agent) else { return true };
     assert!(wish.is_empty(), "LYCHGATE_AGENTS={wish}, and {why}");
-    static SAID: Mutex<BTreeSet<&str>> = Mutex::new(BTreeSet::new());
     if SAID.lock().unwrap().insert(agent.name()) {
         say(&format!("agents: {} is not driven here: {why}", agent.name()));
     }

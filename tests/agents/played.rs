@@ -9,7 +9,7 @@ use lychgate::dialect::{Agent, TimeoutUnit, has_todo_list, install_events, ticke
 use serde_json::json;
 
 use crate::call::{Holder, PROGRAM, call};
-use crate::replay::{Act, Replay};
+use crate::replay::{Act, Replay, SESSION};
 
 const OPEN: &[(&str, &str)] = &[("first", "in_progress"), ("second", "pending")];
 
@@ -46,7 +46,7 @@ impl Played {
     }
 
     fn session(&self) -> String {
-        format!("{}:{}", self.agent, self.replay.session())
+        format!("{}:{}", self.agent, SESSION)
     }
 
     /// Every hook has ended with 0 in time, without a word on standard error.

@@ -29,7 +29,8 @@ fn in_words(event: &Event) -> String {
 
 /// What the calls of this recording mean, without those that mean nothing.
 fn meanings(agent: Agent, name: &str) -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/payloads/{agent}-{name}.jsonl"));
+    let path =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/payloads/driven/{agent}-{name}.jsonl"));
     let text = std::fs::read_to_string(path).unwrap();
     let read = |line: &str| {
         // The one event that comes without its name, whatever it was registered under.
@@ -229,7 +230,9 @@ fn a_cleared_conversation_ends_one_session_and_starts_another() {
 #[test]
 fn every_recording_is_read_here() {
     let source = include_str!("read.rs");
-    for entry in std::fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/payloads")).unwrap() {
+    for entry in
+        std::fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/payloads/driven")).unwrap()
+    {
         let file = entry.unwrap().file_name().into_string().unwrap();
         let (agent, name) = file.trim_end_matches(".jsonl").split_once('-').unwrap();
         let agent = Agent::ALL.into_iter().find(|known| known.as_str() == agent).unwrap();

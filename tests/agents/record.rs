@@ -1,4 +1,4 @@
-//! The payloads in `tests/payloads`, which the readers of the agents' wire are tested with: what the real agents send,
+//! The payloads in `tests/payloads/driven`, which the driver of `replay` sends: what the real agents send,
 //! without what differs from run to run.
 //!
 //! Each watched run says that its payloads still have the fields of the recorded ones. A new version of an agent is
@@ -15,7 +15,7 @@ use crate::stage::Stage;
 /// Compares what the hooks of a stage were told with the recording of this name, or replaces it.
 #[track_caller]
 pub(crate) fn holds(stage: &Stage, name: &str) {
-    let file = format!("tests/payloads/{}-{name}.jsonl", stage.agent.name());
+    let file = format!("tests/payloads/driven/{}-{name}.jsonl", stage.agent.name());
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(&file);
     let mut cleaner = Cleaner::of(stage);
     let seen: Vec<Value> = stage.seen().into_iter().map(|seen| cleaner.clean(seen.payload)).collect();

@@ -19,6 +19,9 @@ use serde_json::{Value, json};
 
 use crate::settings::Hook;
 
+/// The agent's id of the conversation.
+pub(crate) const SESSION: &str = "0a1b2c3d-0000-4000-8000-000000000001";
+
 /// More stops than any test wants.
 const STOPS_MAX: usize = 40;
 
@@ -43,6 +46,7 @@ pub(crate) enum Act<'a> {
 
 /// What a hook did.
 #[derive(Clone, Debug)]
+#[allow(dead_code, reason = "the event is for the message of a failure")]
 pub(crate) struct Call {
     pub(crate) event: &'static str,
     /// Nothing: it was killed at its timeout.
@@ -80,11 +84,6 @@ impl Replay {
     /// From now on stops do not say that a hook has brought the agent back, as in versions of some agents.
     pub(crate) fn forgets_that_it_is_active(&self) {
         self.says_active.set(false);
-    }
-
-    /// The agent's id of the conversation.
-    pub(crate) fn session(&self) -> &'static str {
-        "0a1b2c3d-0000-4000-8000-000000000001"
     }
 
     /// Every call of a hook so far.
@@ -175,12 +174,11 @@ impl Replay {
             .collect();
         let mut payload = self.payload(event);
         payload["tool_name"] = tool.into();
-        match self.agent {
-            Agent::Codex => payload["tool_input"] = json!({"plan": list}),
-            _ => {
-                payload["tool_input"] = json!({"todos": list});
-                payload["tool_response"] = json!({"returnDisplay": {"todos": list}});
-            }
+        if self.agent == Agent::Codex {
+            payload["tool_input"] = json!({"plan": list});
+        } else {
+            payload["tool_input"] = json!({"todos": list});
+            payload["tool_response"] = json!({"returnDisplay": {"todos": list}});
         }
         self.fire(event, &payload);
     }
@@ -234,12 +232,15 @@ impl Replay {
         if self.agent == Agent::Cursor {
             return self.cursor_payload(event);
         }
-        let path =
-            format!("{}/tests/payloads/{}-blocked-twice.jsonl", env!("CARGO_MANIFEST_DIR"), self.agent);
+        let path = format!(
+            "{}/tests/payloads/driven/{}-blocked-twice.jsonl",
+            env!("CARGO_MANIFEST_DIR"),
+            self.agent
+        );
         let recorded = std::fs::read_to_string(path).unwrap();
         let mut payloads = recorded.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
         let mut payload = payloads.find(|payload| payload["hook_event_name"] == event).unwrap();
-        payload["session_id"] = self.session().into();
+        payload["session_id"] = SESSION.into();
         // No two events are told with the same bytes.
         let n = self.n_events.get() + 1;
         self.n_events.set(n);
@@ -263,7 +264,7 @@ impl Replay {
 
     /// As its pages say: nothing was recorded.
     fn cursor_payload(&self, event: &str) -> Value {
-        let mut payload = json!({"conversation_id": self.session(), "generation_id": self.n_prompts.get().to_string(),
+        let mut payload = json!({"conversation_id": SESSION, "generation_id": self.n_prompts.get().to_string(),
             "model": "x", "hook_event_name": event, "cursor_version": "2.0.0",
             "workspace_roots": [self.folder], "user_email": null, "transcript_path": null});
         match event {
@@ -330,13 +331,10 @@ impl RunningHook {
         let left = || self.deadline.saturating_duration_since(Instant::now());
         let output =
             self.stdout.recv_timeout(left()).and_then(|out| Ok((out, self.stderr.recv_timeout(left())?)));
-        let (stdout, stderr) = match output {
-            Ok(output) => output,
-            Err(_) => {
-                let _ = kill_process_group(Pid::from_child(&self.child), Signal::KILL);
-                self.child.wait().unwrap();
-                return Call { event, exit: None, stdout: String::new(), stderr: String::new() };
-            }
+        let Ok((stdout, stderr)) = output else {
+            let _ = kill_process_group(Pid::from_child(&self.child), Signal::KILL);
+            self.child.wait().unwrap();
+            return Call { event, exit: None, stdout: String::new(), stderr: String::new() };
         };
         let status = self.child.wait().unwrap();
         Call { event, exit: Some(status.code().unwrap_or(128)), stdout, stderr }

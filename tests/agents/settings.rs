@@ -168,6 +168,7 @@ impl Agent {
                 .env("OPENAI_API_KEY", "any")
                 .env("OPENAI_BASE_URL", format!("{url}/v1"))
                 .env("OPENAI_MODEL", "qwen-x")
+                .env("QWEN_CODE_NO_RELAUNCH", "true")
                 .env("NODE_COMPILE_CACHE", packages::folder().join("compiled")),
             Self::Copilot => command
                 .env("COPILOT_OFFLINE", "true")
@@ -187,7 +188,8 @@ impl Agent {
             Self::Claude => ("node_modules/@anthropic-ai/claude-code-*/claude", false),
             Self::Codex => ("node_modules/@openai/codex-*/vendor/*/bin/codex", false),
             Self::Gemini => ("node_modules/@google/gemini-cli/bundle/gemini.js", true),
-            Self::Qwen => ("node_modules/@qwen-code/qwen-code/cli-entry.js", true),
+            // The entry beside it only starts this one with another option of node.
+            Self::Qwen => ("node_modules/@qwen-code/qwen-code/cli.js", true),
             Self::Copilot => ("node_modules/@github/copilot-*/copilot", false),
         }
     }
