@@ -104,7 +104,7 @@ const OUTPUTS: [(&str, &str); 25] = [
     ),
     (
         "prompt",
-        "sessionId promptId alias state kind seq text marker end nextPromptId removed reason ticket leftMs \
+        "sessionId promptId alias state kind seq text marker markedText end nextPromptId removed reason ticket leftMs \
          limit pendingCount retryable to",
     ),
     (

@@ -2,8 +2,11 @@
 
 use std::path::Path;
 
+use serde_json::Value;
+
 use crate::answer::Answer;
 use crate::cli::{MoveStep, OnOff, PromptAct, PromptArgs, RelocateArgs, SessionAct, SessionArgs};
+use crate::dialect::with_prompt;
 use crate::protocol::guard::request::{Open, RELOCATION_MS, Relocate, Request, Submit};
 use crate::protocol::ids::Name;
 use crate::state::{canonical, real_folder};
@@ -69,5 +72,22 @@ pub(crate) fn prompt(context: &Context, args: &PromptArgs) -> Result<Answer, Fai
         PromptAct::Finish { session, prompt, end } => (session, Request::Finish(prompt.clone(), *end), None),
         PromptAct::Remove { session, prompt } => (session, Request::Remove(prompt.clone()), None),
     };
-    act_for(context, session, &[request], pid)
+    let mut answer = act_for(context, session, &[request], pid)?;
+    if let PromptAct::Start { .. } = &args.act {
+        mark(&mut answer);
+    }
+    Ok(answer)
+}
+
+/// A prompt that a script hands to the agent comes back through the agent's own hook. By its mark it is known there,
+/// and not admitted twice.
+fn mark(answer: &mut Answer) {
+    let field = |name: &str| answer.fields.get(name).and_then(Value::as_str);
+    let Some(prompt) = field("promptId") else { return };
+    let marker = with_prompt("", prompt);
+    let marked = field("text").map(|text| with_prompt(text, prompt));
+    answer.fields.insert("marker".to_owned(), marker.into());
+    if let Some(marked) = marked {
+        answer.fields.insert("markedText".to_owned(), marked.into());
+    }
 }
