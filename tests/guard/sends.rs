@@ -264,3 +264,24 @@ fn end_turn_of_a_prompt_that_is_not_the_running_one_touches_nothing() {
     let told = desk.ask(Request::EndTurn(old)).is("allow");
     assert_eq!((told.text("reason"), told.changed), ("superseded".to_owned(), false));
 }
+
+#[test]
+fn a_session_keeps_no_more_text_than_its_record_holds_and_says_so() {
+    let mut desk = Desk::open();
+    // A control character has six bytes on disk.
+    let text = "\u{1}".repeat(60_000);
+    let mut n = 0;
+    while desk.session.as_ref().unwrap().inbox.len() == n {
+        desk.say(&format!("m{n}"), &text);
+        n += 1;
+        assert!(n < 100, "there is no bound");
+    }
+    let bytes = serde_json::to_string(desk.now()).unwrap().len();
+    assert!((3 << 20..5 << 20).contains(&bytes), "{bytes}");
+    assert_eq!(desk.say("more", &text).is("queue-full").text("limit"), (4 << 20).to_string());
+    desk.drain().is("drained");
+    desk.say("more", &text).is("queue-full");
+    let ack = desk.now().kept.iter().map(|message| message.message_id.clone()).collect();
+    desk.ask(Request::Drain(Drain { ack, ..Drain::default() })).is("acknowledged");
+    desk.say("more", &text).is("said");
+}

@@ -248,7 +248,7 @@ impl Work<'_> {
             return refused(self.no_ticket(id));
         };
         if let Some(text) = kept {
-            self.refuse_more_text(text.len())?;
+            self.refuse_more_text(Some(text))?;
             self.keep(text);
         }
         let late = ticket.void.filter(|_| end != TicketEnd::Unsent);

@@ -5,6 +5,7 @@ use super::chain::{Cause, Chain};
 use super::request::{PromptName, Submit};
 use super::session::{
     ENDED_MAX, EndedPrompt, PROMPTS_MAX, Prompt, PromptEnd, PromptKind, PromptState, SessionState, Void,
+    on_disk,
 };
 use super::work::{Work, refused, said};
 use crate::protocol::codes::Code;
@@ -44,9 +45,11 @@ impl Work<'_> {
         }
     }
 
-    pub(super) fn refuse_more_text(&self, bytes: usize) -> Result<(), Box<Refusal>> {
+    /// A session's record is written whole every time, and has a bound.
+    pub(super) fn refuse_more_text(&self, text: Option<&str>) -> Result<(), Box<Refusal>> {
+        let bytes = text.map_or(0, on_disk);
         let held = self.session.text_bytes();
-        if held.saturating_add(bytes) <= TEXT_BYTES_MAX {
+        if bytes == 0 || held.saturating_add(bytes) <= TEXT_BYTES_MAX {
             return Ok(());
         }
         let message = format!(
@@ -74,7 +77,7 @@ impl Work<'_> {
             }
         }
         self.refuse_while_moving(None)?;
-        self.refuse_more_text(request.text.as_ref().map_or(0, String::len))?;
+        self.refuse_more_text(request.text.as_deref())?;
         let pending = self.session.prompts.len();
         if pending >= PROMPTS_MAX {
             let message = format!("{pending} prompts are in the queue, and {PROMPTS_MAX} are the most");

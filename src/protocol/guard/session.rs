@@ -18,6 +18,7 @@ use crate::protocol::ids::{Name, TicketId, Timestamp};
 use crate::protocol::requests::RequestLog;
 use crate::protocol::row::{Extra, ProcessRef};
 
+pub(super) use prompt::on_disk;
 pub use prompt::{EndedPrompt, Prompt, PromptEnd, PromptKind, PromptState};
 pub use ticket::{EndedTicket, Ticket, TicketEnd, Void, Wait};
 

@@ -24,7 +24,7 @@ impl Work<'_> {
         if known {
             return said(Code::AlreadySaid, format!("`{id}` came before"), crate::facts! { "id": id });
         }
-        self.refuse_more_text(request.text.len())?;
+        self.refuse_more_text(Some(&request.text))?;
         let (at, seq) = (self.moment.call.now.clone(), self.next_seq());
         self.session.inbox.push(Message {
             message_id: id.clone(),

@@ -80,6 +80,7 @@ impl Work<'_> {
                 if let Some(answer) = self.came_before::<Cron>(&id) {
                     return answer;
                 }
+                self.refuse_more_text(text.as_deref())?;
                 self.put_cron(Cron {
                     id,
                     task_id: task.clone(),

@@ -79,6 +79,7 @@ impl Work<'_> {
                 if let Some(answer) = self.came_before::<Notification>(&id) {
                     return answer;
                 }
+                self.refuse_more_text(text.as_deref())?;
                 // Decided here and stored: what becomes of the task later changes nothing (O54).
                 let related = self.session.is_related_task(task);
                 let facts = facts! { "id": id, "taskId": task, "related": related };

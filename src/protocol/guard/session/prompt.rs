@@ -172,13 +172,18 @@ impl Session {
         self.ended_prompts.iter().rev().find(is_it)
     }
 
-    /// How many bytes of text it keeps.
+    /// How many bytes of text it keeps, as they lie on disk: there a line feed has two and a control character six.
     pub(in crate::protocol::guard) fn text_bytes(&self) -> usize {
         let prompts = self.prompts.iter().filter_map(|prompt| prompt.text.as_ref());
         let messages = self.inbox.iter().chain(&self.kept).map(|message| &message.text);
         let results = self.notifications.iter().filter_map(|item| item.text.as_ref());
         let timers = self.crons.iter().filter_map(|item| item.text.as_ref());
         let left_out = self.gaps.iter().flat_map(|gap| &gap.omitted).filter_map(|item| item.text.as_ref());
-        prompts.chain(messages).chain(results).chain(timers).chain(left_out).map(String::len).sum()
+        prompts.chain(messages).chain(results).chain(timers).chain(left_out).map(|text| on_disk(text)).sum()
     }
+}
+
+/// The bytes of a text in the session's record.
+pub(in crate::protocol::guard) fn on_disk(text: &str) -> usize {
+    serde_json::to_string(text).map_or(usize::MAX, |text| text.len())
 }
