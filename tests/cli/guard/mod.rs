@@ -90,7 +90,12 @@ impl<'a> Session<'a> {
 
     /// Its file.
     pub fn file(&self) -> std::path::PathBuf {
-        let folder = self.id.replace(':', "%3A");
+        let letter = |byte: u8| match byte {
+            b'-' | b'_' | b'.' => char::from(byte).to_string(),
+            _ if byte.is_ascii_alphanumeric() => char::from(byte).to_string(),
+            _ => format!("%{byte:02X}"),
+        };
+        let folder: String = self.id.bytes().map(letter).collect();
         self.root.path().join("sessions").join(folder).join("guard/session.json")
     }
 
