@@ -272,3 +272,27 @@ fn h23_a_timer_of_a_turn_that_is_over_wakes_nobody() {
     let _ = s.call("cron", &["take"]).is(10, "kept-back");
     assert_eq!(s.attempts(), 0);
 }
+
+#[test]
+fn h49_a_stop_that_is_told_twelve_times_in_a_row_is_one_stop() {
+    for words in WITH_LIST {
+        let root = TestRoot::new();
+        let agent = Agent::new(&root, words, "s");
+        agent.work();
+        let payload = agent.payload(words.stop, &json!({ "stop_hook_active": false })).to_string();
+        let told_at = |ms: u64| {
+            let mut hook = agent.command();
+            hook.env("LYCHGATE_TEST_BOOT_MS", ms.to_string());
+            agent.run(hook, payload.as_bytes()).goes_on()
+        };
+        // One after the other, each a moment after the one before, as from several registrations.
+        assert!(told_at(1_000_000));
+        for n in 1..12 {
+            assert!(!told_at(1_000_000 + n * 30), "{}: {n}", words.agent);
+        }
+        assert_eq!(agent.attempts(), 1);
+        // The turn is not over by it, and a model's next stop comes later than that.
+        assert!(told_at(1_002_000), "{}", words.agent);
+        assert_eq!(agent.attempts(), 2);
+    }
+}

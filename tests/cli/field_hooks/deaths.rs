@@ -31,7 +31,7 @@ pub fn kill_the_worker(agent: &Agent<'_>, event: &str, point: &str) -> Heard {
     let (child, _folder) = held(agent, event, point);
     let listed = format!("/proc/{0}/task/{0}/children", child.id());
     for pid in std::fs::read_to_string(listed).unwrap_or_default().split_whitespace() {
-        drop(kill_process(Pid::from_raw(pid.parse().unwrap()).unwrap(), Signal::KILL));
+        let _ = kill_process(Pid::from_raw(pid.parse().unwrap()).unwrap(), Signal::KILL);
     }
     let heard = Heard(agent.root.finish(child));
     assert_eq!(heard.0.exit, 0, "{}", heard.0);

@@ -122,7 +122,7 @@ impl Heard {
 }
 
 impl<'a> Agent<'a> {
-    pub fn new(root: &'a TestRoot, words: &'static Words, id: &'static str) -> Self {
+    fn new(root: &'a TestRoot, words: &'static Words, id: &'static str) -> Self {
         Self { root, words, id, turn: Cell::new(0), options: vec!["--guard"] }
     }
 

@@ -46,7 +46,7 @@ fn h71_the_root_is_one_place_wherever_the_agent_is() {
     let agent = Agent::at_work(&root, "s");
     let gone = root.scratch().join("gone");
     std::fs::create_dir(&gone).unwrap();
-    let payload = |n: u32| agent.payload("Stop", &json!({ "n": n })).to_string();
+    let payload = |n: usize| agent.payload("Stop", &json!({ "n": n })).to_string();
     let from = |dir: &str| {
         let mut command = agent.command();
         command.current_dir(dir);
@@ -54,7 +54,7 @@ fn h71_the_root_is_one_place_wherever_the_agent_is() {
     };
     let mut n = 0;
     for (stop, dir) in ["/", "/tmp", &root.scratch().display().to_string()].into_iter().enumerate() {
-        n += usize::from(agent.run(from(dir), payload(stop as u32).as_bytes()).goes_on());
+        n += usize::from(agent.run(from(dir), payload(stop).as_bytes()).goes_on());
     }
     assert_eq!(n, 2, "one budget, not one a folder");
     agent.work();

@@ -156,7 +156,7 @@ fn h77_a_session_is_continued_by_its_own_work_and_by_nobody_elses() {
         assert_eq!(root.json(&args).exit, 64, "{args:?}");
     }
     for name in ["", "null"] {
-        let (exit, _) = (root.json(&["claim", "claude:a", "--prompt", name]).exit, ());
+        let exit = root.json(&["claim", "claude:a", "--prompt", name]).exit;
         assert_eq!(exit, if name.is_empty() { 64 } else { 10 }, "an empty name is nobody, not everybody");
         assert_ne!(root.json(&["release", "claude:a", "--prompt", name]).exit, 0);
     }
