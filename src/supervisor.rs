@@ -23,6 +23,9 @@ const DEADLINE: Duration = Duration::from_millis(900);
 const INPUT_DEADLINE: Duration = Duration::from_millis(400);
 /// How much of standard input is looked at. The rest is read and forgotten.
 const INPUT_BYTES_MAX: u64 = 32 << 20;
+/// What every complaint begins with.
+const SPEAKER: &str = "lychgate hook: ";
+
 /// What came of the worker.
 struct Outcome {
     /// For the agent; absent: the work was not done.
@@ -49,7 +52,7 @@ pub fn run(call: HookCall, args: &[OsString], started_ms: u64) -> ExitCode {
     });
     // Gemini reads standard error where standard output is empty. It never is for Gemini, which gets an object.
     if let Some(complaint) = outcome.complaint {
-        drop(writeln!(std::io::stderr().lock(), "lychgate hook: {complaint}"));
+        drop(writeln!(std::io::stderr().lock(), "{SPEAKER}{complaint}"));
         if outcome.is_unnoted {
             note(&Worker { trouble: Some(complaint), ..worker }, args);
         }
@@ -94,7 +97,10 @@ fn work(args: &[OsString], input: Vec<u8>, deadline: Instant) -> Outcome {
         }
         Ok(said) if said.stderr.is_empty() => unnoted("the process that worked on the event died".to_owned()),
         Ok(said) => {
-            let complaint = String::from_utf8_lossy(&said.stderr).trim_end().to_owned();
+            let complaint = String::from_utf8_lossy(&said.stderr);
+            // The worker says who speaks, as every command does, and so does this process.
+            let complaint = complaint.trim_end();
+            let complaint = complaint.strip_prefix(SPEAKER).unwrap_or(complaint).to_owned();
             Outcome { stdout: None, complaint: Some(complaint), is_unnoted: false }
         }
         Err(_) => {

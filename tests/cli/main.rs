@@ -19,6 +19,8 @@ mod codes;
 mod common;
 mod environment;
 mod field;
+mod field_hooks;
+#[allow(dead_code, reason = "the stories share them")]
 mod guard;
 mod help;
 mod hook_settings;

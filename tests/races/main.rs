@@ -19,6 +19,7 @@ mod claims;
 mod common;
 mod endings;
 mod gate;
+mod guard;
 mod identities;
 mod pending;
 mod repeats;

@@ -8,8 +8,8 @@ use super::Answered;
 use super::chain::Cause;
 use super::request::{EndTurn, External, HookPrompt, HookStop, PromptName, Submit, TICKET_MS};
 use super::session::{
-    EventSeen, LastEvent, MessageKind, PromptEnd, PromptKind, PromptState, Question, Session, SessionState,
-    TicketEnd, Void,
+    BootTime, EventSeen, LastEvent, MessageKind, PromptEnd, PromptKind, PromptState, Question, Session,
+    SessionState, TicketEnd, Void,
 };
 use super::turn::allow;
 use super::work::{Work, said};
@@ -17,20 +17,23 @@ use crate::protocol::codes::Code;
 use crate::protocol::ids::{PromptId, TicketId};
 use crate::protocol::verdict::Facts;
 
-/// The same bytes within this time are one event: no turn of a model is shorter (case H49).
+/// The same bytes within this time of one another are one event: no turn of a model is shorter (case H49).
 const ONE_EVENT_MS: u64 = 200;
 /// Names of hook events that are remembered for `hook doctor`.
 const EVENTS_MAX: usize = 64;
 
 /// Whether an event is one that was answered already: its process began before that answer, or its bytes are the
-/// same and a moment has not passed.
-fn is_repeat(last: Option<&LastEvent>, digest: &str, started_ms: u64, work: &Work<'_>) -> bool {
-    let now = work.moment.boot;
-    last.is_some_and(|last| {
-        last.digest == digest
-            && last.at.boot_id == now.boot_id
-            && (started_ms < last.at.ms || now.ms.saturating_sub(last.at.ms) < ONE_EVENT_MS)
-    })
+/// same and a moment has not passed since it was told last. Many registrations tell it one after the other.
+fn is_repeat(last: &mut Option<LastEvent>, digest: &str, started_ms: u64, now: &BootTime) -> bool {
+    let Some(last) = last.as_mut().filter(|last| last.digest == digest && last.at.boot_id == now.boot_id)
+    else {
+        return false;
+    };
+    let is_repeat = started_ms < last.at.ms || now.ms.saturating_sub(last.at.ms) < ONE_EVENT_MS;
+    if is_repeat {
+        last.at.ms = last.at.ms.max(now.ms);
+    }
+    is_repeat
 }
 
 impl Work<'_> {
@@ -42,7 +45,7 @@ impl Work<'_> {
         if request.typed == Some(false) {
             return noted("the text is the agent's own, not a person's");
         }
-        if is_repeat(self.session.last_prompt.as_ref(), &request.digest, request.started_ms, self) {
+        if is_repeat(&mut self.session.last_prompt, &request.digest, request.started_ms, self.moment.boot) {
             return noted("this event was told before");
         }
         self.session.last_prompt =
@@ -123,7 +126,7 @@ impl Work<'_> {
 
     /// The model has stopped by itself.
     pub(super) fn hook_stop(&mut self, request: &HookStop) -> Answered {
-        if is_repeat(self.session.last_stop.as_ref(), &request.digest, request.started_ms, self) {
+        if is_repeat(&mut self.session.last_stop, &request.digest, request.started_ms, self.moment.boot) {
             return allow("repeated-event", "this event was told before");
         }
         self.session.last_stop =

@@ -88,9 +88,20 @@ impl<'a> Session<'a> {
         self.tell("todo", &[], &todo_list(states))
     }
 
+    /// Its file.
+    pub fn file(&self) -> std::path::PathBuf {
+        let letter = |byte: u8| match byte {
+            b'-' | b'_' | b'.' => char::from(byte).to_string(),
+            _ if byte.is_ascii_alphanumeric() => char::from(byte).to_string(),
+            _ => format!("%{byte:02X}"),
+        };
+        let folder: String = self.id.bytes().map(letter).collect();
+        self.root.path().join("sessions").join(folder).join("guard/session.json")
+    }
+
     /// What lies on disk.
     pub fn record(&self) -> Value {
-        let path = self.root.path().join("sessions").join(self.id).join("guard/session.json");
+        let path = self.file();
         let text = std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         let file: Value = serde_json::from_slice(&text).unwrap();
         file["document"]["body"].clone()
@@ -108,7 +119,7 @@ impl<'a> Session<'a> {
     /// Changes the record by hand, with its checksum right.
     pub fn rewrite(&self, change: impl FnOnce(&mut Value)) {
         use sha2::Digest as _;
-        let path = self.root.path().join("sessions").join(self.id).join("guard/session.json");
+        let path = self.file();
         let mut file: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
         change(&mut file["document"]["body"]);
         let document = file["document"].to_string();
