@@ -22,4 +22,5 @@ mod gate;
 mod identities;
 mod pending;
 mod repeats;
+mod sessions;
 mod start;
