@@ -23,5 +23,6 @@ mod guard;
 mod identities;
 mod pending;
 mod repeats;
+mod sessions;
 mod start;
 mod steps;
