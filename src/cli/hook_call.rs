@@ -57,6 +57,10 @@ const WITH_VALUE: [&str; 5] = ["--root", "--format", "--print", "--lock-wait", "
 
 /// The hook call that these arguments make, if they make one.
 pub fn hook_call(args: &[OsString]) -> Option<HookCall> {
+    // What a supervisor has started is never supervised again, whatever is wrong with it: that would have no end.
+    if args.get(1).is_some_and(|arg| arg == WORKER) {
+        return None;
+    }
     let words: Vec<&str> = args.iter().skip(1).map(|arg| arg.to_str().unwrap_or_default()).collect();
     let mut rest = words.as_slice();
     let command = loop {
@@ -95,6 +99,7 @@ mod tests {
             let worker = Worker { started_ms: 17, heard, trouble };
             let mut args = vec![OsString::from("lychgate")];
             args.extend(worker.args(&call));
+            assert_eq!(hook_call(&args), None, "a worker has no worker");
             assert_eq!(Worker::read(&args), Some((worker, call.clone())));
         }
         assert_eq!(Worker::read(&call), None);
