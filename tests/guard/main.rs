@@ -1,5 +1,12 @@
 //! The rules of the continuation guard, asked one call after the other without a disk.
-#![allow(missing_docs, unreachable_pub, reason = "a test says what it does by its name")]
+#![allow(
+    missing_docs,
+    unreachable_pub,
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::unnecessary_wraps,
+    reason = "a test says what it does by its name, and may panic"
+)]
 
 mod chains;
 mod desk;

@@ -85,9 +85,9 @@ fn mark(answer: &mut Answer) {
     let field = |name: &str| answer.fields.get(name).and_then(Value::as_str);
     let Some(prompt) = field("promptId") else { return };
     let marker = with_prompt("", prompt);
-    let marked = field("text").map(|text| with_prompt(text, prompt));
+    let with_marker = field("text").map(|text| with_prompt(text, prompt));
     answer.fields.insert("marker".to_owned(), marker.into());
-    if let Some(marked) = marked {
-        answer.fields.insert("markedText".to_owned(), marked.into());
+    if let Some(text) = with_marker {
+        answer.fields.insert("markedText".to_owned(), text.into());
     }
 }

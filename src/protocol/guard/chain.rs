@@ -111,6 +111,7 @@ pub struct Suspended {
 }
 
 /// A work chain.
+#[allow(clippy::struct_excessive_bools, reason = "each is an independent fact on disk, not a mode")]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Chain {

@@ -133,25 +133,18 @@ impl Work<'_> {
             Some(LastEvent { digest: request.digest.clone(), at: self.moment.boot.clone() });
         self.arrived();
         let Some(running) = self.session.running() else {
-            return self.without_prompt(request, "no-prompt", "no prompt is known to run");
+            return without_prompt(request, "no-prompt", "no prompt is known to run");
         };
         let (id, alias) = (running.prompt_id.clone(), running.alias.clone());
         let is_other = request.alias.as_ref().zip(alias.as_ref()).is_some_and(|(told, known)| told != known);
         if is_other {
-            return self.without_prompt(request, "superseded", "the turn is not that of the running prompt");
+            return without_prompt(request, "superseded", "the turn is not that of the running prompt");
         }
         let answer = if request.guard { self.guarded_stop(request) } else { unguarded(request) };
         if !goes_on(&answer) {
             self.end_running(&id, PromptEnd::Completed);
         }
         answer
-    }
-
-    fn without_prompt(&self, request: &HookStop, reason: &'static str, why: &str) -> Answered {
-        match &request.external {
-            Some(External::Block(_)) => unguarded(request),
-            _ => allow(reason, why),
-        }
     }
 
     fn guarded_stop(&mut self, request: &HookStop) -> Answered {
@@ -286,6 +279,14 @@ impl Work<'_> {
 /// Whether the agent goes on with the same turn after this answer.
 fn goes_on(answer: &Answered) -> bool {
     matches!(answer, Ok(said) if matches!(said.code, Code::Continue | Code::UserInput))
+}
+
+/// A stop that is not the end of the turn that is known to run.
+fn without_prompt(request: &HookStop, reason: &'static str, why: &str) -> Answered {
+    match &request.external {
+        Some(External::Block(_)) => unguarded(request),
+        _ => allow(reason, why),
+    }
 }
 
 /// What an outer hook wants, where the guard has no part.

@@ -15,6 +15,7 @@ pub const MARK_MS: u64 = 60_000;
 pub const TAKEN_MS: u64 = 60_000;
 
 /// One request.
+#[allow(clippy::large_enum_variant, reason = "a call has one or a few of them, for a moment")]
 #[derive(Debug, Clone, PartialEq)]
 pub enum Request {
     /// `session open`: makes the session, or opens a closed one as another generation.
@@ -102,6 +103,7 @@ pub struct Open {
 }
 
 /// `session relocate`.
+#[allow(clippy::large_enum_variant, reason = "a call has one or a few of them, for a moment")]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Relocate {
     /// The target is a canonical path of a folder that exists.
@@ -220,6 +222,7 @@ pub struct EndTurn {
 }
 
 /// `background`.
+#[allow(clippy::large_enum_variant, reason = "a call has one or a few of them, for a moment")]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Background {
     /// It begins.

@@ -43,7 +43,7 @@ impl Work<'_> {
                 }
             }
             (None, Some(done)) if todos.len() < TODOS_MAX => {
-                todos.push(TodoItem { id: change.id.clone(), done })
+                todos.push(TodoItem { id: change.id.clone(), done });
             }
             (None, _) => {}
         }

@@ -62,10 +62,10 @@ pub fn obstacles(session: &Session) -> Vec<(String, String)> {
     match session.state {
         SessionState::Open => {}
         SessionState::Closed => {
-            tell("the session is closed".to_owned(), "`session open` begins another generation")
+            tell("the session is closed".to_owned(), "`session open` begins another generation");
         }
         SessionState::Restoring => {
-            tell("the session is being restored".to_owned(), "`session restore --end`")
+            tell("the session is being restored".to_owned(), "`session restore --end`");
         }
     }
     if !session.guard {

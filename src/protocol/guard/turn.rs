@@ -235,6 +235,7 @@ fn external_only(reason: &str, more: Facts) -> Answered {
     said(Code::Continue, "the outer hook wants the agent to go on", facts)
 }
 
+#[allow(clippy::unnecessary_wraps, reason = "a request is granted or refused, and its caller answers either")]
 fn yielded(more: Facts) -> Answered {
     let mut facts = crate::facts! { "decision": "yield" };
     facts.extend(more);

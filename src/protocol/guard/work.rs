@@ -91,6 +91,7 @@ fn state_word(session: &Session) -> String {
 }
 
 /// A granted request.
+#[allow(clippy::unnecessary_wraps, reason = "a request is granted or refused, and its caller answers either")]
 pub(crate) fn said(code: Code, message: impl Into<String>, facts: Facts) -> Answered {
     Ok(Said { code, message: message.into(), facts })
 }
