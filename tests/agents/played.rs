@@ -135,6 +135,28 @@ fn each_agent_stops_when_the_root_is_unusable_and_when_the_program_is_gone() {
     }
 }
 
+/// Our hook stands in two settings, and so answers each event twice at the same time. A continuation that comes back as
+/// a prompt is told twice as well.
+#[test]
+fn hooks_that_are_installed_twice_bring_an_agent_back_no_more_often() {
+    for (agent, says_active) in Agent::ALL.into_iter().flat_map(|agent| [(agent, true), (agent, false)]) {
+        let it = Played::of(agent);
+        it.install(Path::new(PROGRAM));
+        if !says_active {
+            it.replay.forgets_that_it_is_active();
+        }
+        for prompt in ["hello", "more"] {
+            let texts = it.replay.say(prompt, &[&[Act::ToDos(OPEN)][..]; 20]);
+            assert_eq!(
+                texts.len(),
+                budget(agent),
+                "{agent}, says that it is active {says_active}: {texts:?}"
+            );
+        }
+        it.hooks_are_quiet();
+    }
+}
+
 #[test]
 fn an_agent_that_forgets_that_it_was_brought_back_is_not_brought_back_for_ever() {
     for agent in Agent::ALL {

@@ -39,17 +39,19 @@ fn is_repeat(last: &mut Option<LastEvent>, digest: &str, started_ms: u64, now: &
 impl Work<'_> {
     /// A prompt goes to the model.
     pub(super) fn hook_prompt(&mut self, request: &HookPrompt) -> Answered {
+        // Before its ticket is looked at: a continuation that comes back and is told twice would be a person's prompt
+        // the second time.
+        if is_repeat(&mut self.session.last_prompt, &request.digest, request.started_ms, self.moment.boot) {
+            return noted("this event was told before");
+        }
+        self.session.last_prompt =
+            Some(LastEvent { digest: request.digest.clone(), at: self.moment.boot.clone() });
         if self.comes_back(request.ticket.as_ref()) {
             return noted("a continuation of ours came back as a prompt");
         }
         if request.typed == Some(false) {
             return noted("the text is the agent's own, not a person's");
         }
-        if is_repeat(&mut self.session.last_prompt, &request.digest, request.started_ms, self.moment.boot) {
-            return noted("this event was told before");
-        }
-        self.session.last_prompt =
-            Some(LastEvent { digest: request.digest.clone(), at: self.moment.boot.clone() });
         if let Some(alias) = &request.alias
             && self.is_running(&PromptName(alias.clone()))
         {
