@@ -10,6 +10,9 @@ use crate::replay::Replay;
 use crate::settings::Conversation;
 use crate::stage::{Stage, probe};
 
+/// How long a hook may take: enough for a shell on a busy machine.
+const SECONDS: u32 = 2;
+
 /// What two hooks answer to one stop after the other, as shell scripts.
 fn answers(agent: Agent) -> [[String; 2]; 3] {
     let word = if agent == Agent::Gemini { "deny" } else { "block" };
@@ -51,7 +54,7 @@ fn really(agent: Agent) -> Option<Vec<Vec<Vec<&'static str>>>> {
     stage.watch(agent.prompt_event());
     let folder = stage.path("hooks");
     for command in hooks(agent, &folder) {
-        stage.hook(agent.stop_event(), command, 1);
+        stage.hook(agent.stop_event(), command, SECONDS);
     }
     let (mut heard_by_prompt, mut n_known) = (Vec::new(), 0);
     while some_are_left(&folder) {
@@ -70,7 +73,7 @@ fn played(agent: Agent) -> Vec<Vec<Vec<&'static str>>> {
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let replay = Replay::of(known(agent), folder.path().to_owned());
     for command in hooks(agent, folder.path()) {
-        replay.hook(agent.stop_event(), command, 1);
+        replay.hook(agent.stop_event(), command, SECONDS);
     }
     let mut heard_by_prompt = Vec::new();
     while some_are_left(folder.path()) {

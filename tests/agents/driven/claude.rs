@@ -70,10 +70,16 @@ fn a_sub_agents_events_say_so_but_for_those_of_its_to_dos() {
 
 #[test]
 fn what_ends_in_the_background_comes_as_a_prompt_with_a_tag() {
-    let shell = json!({"command": "sleep 0.3", "run_in_background": true, "description": "d"});
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let go = folder.path().join("go");
+    let wait = format!("until test -e '{}'; do sleep 0.05; done", go.display());
+    let shell = json!({"command": wait, "run_in_background": true, "description": "d"});
     let Some(stage) = watched(CLAUDE, vec![Turn::calls("Bash", shell)]) else { return };
     stage.watch("Stop");
-    stage.say("hello");
+    let running = stage.start(Conversation::New, "hello");
+    stage.wait_for("Stop", 1);
+    std::fs::write(&go, "").unwrap();
+    running.end();
     let stops = stage.told_of("Stop");
     assert_eq!(stops[0]["background_tasks"][0]["status"], "running", "{stops:?}");
     assert_eq!(stops[1]["background_tasks"], json!([]), "{stops:?}");
