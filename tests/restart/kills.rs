@@ -223,7 +223,7 @@ fn test_14_a_disposition_killed_at_any_pause_is_followed_by_one_claim_and_one_ch
         assert_eq!(resumed.get("taskId"), "run.step.2", "{point}");
         launched_once(&scene, point);
     });
-    assert_eq!(points, ["locked", "before-rename", "after-rename"]);
+    assert_eq!(points, ["looked", "locked", "before-rename", "after-rename"]);
 }
 
 fn first(root: &TestRoot) -> Scene<'_> {
