@@ -23,7 +23,11 @@ fn main() -> ExitCode {
     let (answer, style) = match cli::parse(&args) {
         Ok(mut cli) => {
             cli.global.worker = worker.map(|(worker, _)| worker);
-            let style = commands::style(&cli.global, &environment, io::stderr().is_terminal());
+            let style = match cli.global.worker {
+                // An agent understands its own form only, whatever form the call asks for.
+                Some(_) => Style::default(),
+                None => commands::style(&cli.global, &environment, io::stderr().is_terminal()),
+            };
             (commands::run(&cli, &environment, &style), style)
         }
         Err(error) => match answer::usage_answer(&error, &args) {

@@ -37,8 +37,18 @@ struct Outcome {
 }
 
 /// Answers a hook call, whatever its arguments are.
-#[allow(clippy::disallowed_methods, reason = "this wait is bounded")]
+#[allow(
+    clippy::disallowed_methods,
+    reason = "this wait is bounded, and a panic may not end with its own exit status"
+)]
 pub fn run(call: HookCall, args: &[OsString], started_ms: u64) -> ExitCode {
+    // Where no thread can be started, for example, this process panics. The agent may stop then, too.
+    std::panic::set_hook(Box::new(move |_| {
+        let nothing =
+            call.agent.map(|agent| dialect::print(agent, None, &Reply::Nothing)).unwrap_or_default();
+        drop(std::io::stdout().write_all(nothing.as_bytes()));
+        std::process::exit(0);
+    }));
     let worker = Worker { started_ms, heard: stdout_state() == Stdout::Usable, trouble: None };
     let deadline = Instant::now() + DEADLINE;
     let input = read_input(INPUT_DEADLINE);

@@ -160,3 +160,19 @@ fn h69_there_is_one_document_on_standard_output_and_it_comes_after_the_commit() 
     assert_eq!(s.record(), before);
     let _ = s.claim(&prompt).is(0, "granted");
 }
+
+#[test]
+fn an_agent_hears_its_own_form_whatever_form_the_call_asks_for() {
+    for form in [&["--json"][..], &["--format", "sh"], &["--print", "code"]] {
+        let root = TestRoot::new();
+        let agent = Agent::at_work(&root, "s");
+        let mut command = root.command(&[&["hook", "claude", "--guard"][..], form].concat());
+        command.stdin(std::process::Stdio::piped());
+        let stop = agent.payload("Stop", &json!({ "stop_hook_active": false })).to_string();
+        let heard = agent.run(command, stop.as_bytes());
+        assert!(heard.goes_on(), "{form:?}: {}", heard.0.stdout);
+        let said: Value = serde_json::from_str(&heard.0.stdout).unwrap();
+        let fields: Vec<&String> = said.as_object().unwrap().keys().collect();
+        assert_eq!(fields, ["decision", "reason"], "{form:?}");
+    }
+}
