@@ -39,6 +39,7 @@ struct Outcome {
 /// Answers a hook call, whatever its arguments are.
 #[allow(
     clippy::disallowed_methods,
+    clippy::exit,
     reason = "this wait is bounded, and a panic may not end with its own exit status"
 )]
 pub fn run(call: HookCall, args: &[OsString], started_ms: u64) -> ExitCode {
